@@ -131,10 +131,10 @@ def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int 
         start = START + timedelta(days=night)
         turn = watch.choose_turn(anchor.names, f"seed {seed}", start, past[-RUNS_READ:])
         answers = anchor.ask(night)
-        found = watch.entry(turn, "judge", {row: answers[row] for row in turn.rows})
-        if found["told"] is not None:
+        found = watch.repeat(turn, "judge", {row: answers[row] for row in turn.rows})
+        if found.told is not None:
             return night
-        past.append(PastRepeat(start, {**turn.entry(), "judges": [found]}))
+        past.append(PastRepeat(start, turn.to_record().extend(judges=(found,))))
     return None
 
 

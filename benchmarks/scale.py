@@ -216,7 +216,7 @@ def _tables(root: str, rows: int) -> list[Any]:
 
 
 def _manifest(rows: int) -> dict[str, Any]:
-    from tasks.runs.run_folder import FORMAT  # noqa: PLC0415
+    from tasks.record.run_record import FORMAT  # noqa: PLC0415
 
     model = dict.fromkeys(("model", "revision", "note", "pipeline", "version", "backend", "name"), "none")
     models = dict.fromkeys(("judge", "embedder", "language"), model)

@@ -1,6 +1,6 @@
 """The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,15 +27,15 @@ from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metrics.registry import default_suite
+from metric_core.stages import Stage
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
-    BIAS_CORRECTED,
     LabelScale,
     correct_means,
     find_label_needs,
     known_judge_errors,
 )
-from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
+from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
@@ -46,11 +46,14 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
+from tasks.record.judge_quality import Audit, CalibratedMetric, OwnLabels
+from tasks.record.run_summary import CorrectedMeanRecord
+from tasks.record.stored_figures import JudgeName
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
-from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
+from tasks.runs.run_folder import CALIBRATION, RunFolder
 from tasks.runtime.release import version
 from tasks.sources import available_columns
 
@@ -72,7 +75,7 @@ class CalibrationResult:
         folder: The run folder of the evaluation, with calibration.json in it.
         kept: File that later runs read; None if it was not saved.
         audit: Result of an audit; None if none was asked for.
-        corrected: Entry of the metric's bias-corrected mean in summary.json; None if there is none.
+        corrected: Bias-corrected mean of the metric; None if there is none.
         needed: Number of labels that would halve its interval; None if there is none.
         warnings: Sentences on what could not be reported to Prefect.
     """
@@ -81,7 +84,7 @@ class CalibrationResult:
     calibration: Calibration
     kept: str | None
     audit: Audit | None = None
-    corrected: Mapping[str, Any] | None = None
+    corrected: CorrectedMeanRecord | None = None
     needed: LabelsNeeded | None = None
     warnings: tuple[str, ...] = ()
 
@@ -176,7 +179,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     run = FinishedRun(str(request.run))
     metric = _metric_of_run(request, run)
     groups = None
-    if (by := request.config.by or run.config.get("by")) is not None:
+    if (by := request.config.by or run.record.config.by) is not None:
         ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
         groups = dict(zip(ids, group_names(ids, read_groups(run.samples(), by)), strict=True))
     if request.config.source is None:
@@ -186,19 +189,19 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         rows = pair_labels(run, metric, data, request.rules)
     cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random)
     rows = replace(rows, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
-    entry = run.manifest.get("calibration") or {}
-    name = recorded_judge_name(run.manifest, metric)
-    identity = (entry.get("identities") or {}).get(metric.key, "")
+    recorded = run.record.calibration
+    name = recorded_judge_name(run.record, metric)
+    identity = recorded.identities.get(metric.key, "")
     calibration = _measure(request, run, metric, data, rows, (identity, name))
     calibration = calibration.model_copy(update={"sure": cascade.found})
     if not request.replace:
         refuse_fewer_labels(run.folder, metric.key, rows.of_run)
     folder = RunFolder(run.folder)
-    known = (entry.get("metrics") or {}).get(metric.key)
+    known = recorded.metrics.get(metric.key)
     if request.audit:
         audit = _audit(run, metric.key, known, calibration)
-        kept = calibration_files.save_audit(metric.key, known["created"], audit) if request.keep and known else None
-        facts = {**(known or {}), "audit": audit.model_dump(mode="json")}
+        kept = calibration_files.save_audit(metric.key, known.created, audit) if request.keep and known else None
+        facts = (known or _entry(calibration)).extend(audit=audit)
     else:
         audit = None
         if request.keep and not identity:
@@ -301,7 +304,7 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
         metric=metric.key,
         name=metric.metric.name,
         parameters=dict(metric.parameters),
-        verdict=str(run.config.get("verdict") or request.config.verdict_kind),
+        verdict=run.record.config.verdict,
         source=request.config.source or STORED,
         data=_data_digest(run, data),
         label=request.label,
@@ -336,9 +339,9 @@ def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dic
     }
 
 
-def _audit(run: FinishedRun, key: str, known: Mapping[str, Any] | None, calibration: Calibration) -> Audit:
+def _audit(run: FinishedRun, key: str, known: CalibratedMetric | None, calibration: Calibration) -> Audit:
     """Compare the judge's error on newly labelled rows of a run with that of the calibration that covers the run."""
-    before = known_judge_errors(run.manifest).get(key)
+    before = known_judge_errors(run.record).get(key)
     if known is None or before is None:
         raise ConfigError(
             f"there is nothing to audit: no calibration with an error of the judge covers {key} in {run.folder}. "
@@ -349,7 +352,7 @@ def _audit(run: FinishedRun, key: str, known: Mapping[str, Any] | None, calibrat
             f"the {calibration.counts.compared} labelled rows do not determine how the judge errs on {key}: label more "
             "rows, with different labels"
         )
-    scale = LabelScale.from_facts(known)
+    scale = LabelScale.of_labels(known)
     if scale.span != calibration.span:
         raise ConfigError(f"the calibration has the grades {scale.span}, the labels {calibration.span}; name --range")
     found = check_transfer(before, calibration.error)
@@ -365,35 +368,33 @@ def _audit(run: FinishedRun, key: str, known: Mapping[str, Any] | None, calibrat
 
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:
-    digests = run.manifest["stages"]["samples"]["digests"]
+    digests = run.record.stages[Stage.SAMPLES].digests
     return calibration_files.digest_label_rows([*digests, *sorted(data.labels.values.items())])
 
 
-def _entry(calibration: Calibration) -> dict[str, Any]:
-    return calibration.manifest_entry(calibration.verdict, applied=False)
+def _entry(calibration: Calibration) -> CalibratedMetric:
+    return calibration.to_record(calibration.verdict, applied=False)
 
 
 def _write_to_run(
-    folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: Mapping[str, Any]
-) -> tuple[Mapping[str, Any] | None, LabelsNeeded | None]:
+    folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: CalibratedMetric
+) -> tuple[CorrectedMeanRecord | None, LabelsNeeded | None]:
     """Write labels and calibration to the run of the labelled rows.
 
     Returns:
         The run's bias-corrected mean, and the number of labels that would halve its interval.
     """
-    manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
+    record, summary = folder.read_finished_record(), folder.read_summary()
     key = calibration.metric
     is_random = rows.is_random and rows.of_run is not None
-    own: dict[str, Any] = {"label": calibration.label, "span": calibration.span, "is_random": is_random}
-    if rows.of_run is not None and rows.of_run.weights is not None:
-        own["unit"] = "claims"
+    unit = {"unit": "claims"} if rows.of_run is not None and rows.of_run.weights is not None else {}
+    own = OwnLabels(label=calibration.label, span=calibration.span, is_random=is_random, **unit)
     if rows.of_run is not None:
         write_labels(folder.path, key, rows.of_run)
-    entry = {"not_covered": [], **(manifest.get("calibration") or {})}
-    entry["metrics"] = {**(entry.get("metrics") or {}), key: {**facts, "own": own}}
-    manifest = {**manifest, "calibration": entry}
-    folder.write_json(MANIFEST, manifest)
-    corrected = correct_means(folder.path, manifest)
-    folder.write_json(SUMMARY, {**summary, BIAS_CORRECTED: corrected})
+    metrics = {**record.calibration.metrics, key: facts.extend(own=own)}
+    record = record.extend(calibration=record.calibration.extend(metrics=metrics))
+    folder.write_record(record)
+    corrected = correct_means(folder.path, record)
+    folder.write_summary(summary.extend(bias_corrected=corrected))
     write_report(folder.path)
-    return corrected.get(key), find_label_needs(folder.path, manifest, key, calibration.counts)
+    return corrected.get(key), find_label_needs(folder.path, record, key, calibration.counts)

@@ -23,8 +23,7 @@ from tasks.options.cost_options import Prices
 from tasks.options.judge_options import GroupJudgeSettings, JudgeOptions, JudgeSettings, SingleJudgeSettings
 from tasks.options.narrow import narrow
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_roles import judge_roles
-from tasks.runtime.usage import Usage
+from tasks.runtime.usage import KindUsage, Usage
 
 _PER_ROWS = 1000
 
@@ -172,20 +171,19 @@ def _candidate_judge(options: JudgeOptions, candidate: Candidate, metric: Metric
 def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:
     """Return the cost of the judge whose answers are the scores of a metric, as if none had been cached."""
     kinds = {str(kind) for kind in scoring_kinds(metric)}
-    roles = [role for role in judge_roles(run.manifest) if kinds & set(role["kinds"])]
-    usages = [role["usage"] for role in roles]
-    if all(role.get("features") is None for role in roles):
+    judges = [judge for judge in run.record.judges if kinds & set(judge.kinds)]
+    total = sum((judge.usage for judge in judges if judge.usage is not None), KindUsage())
+    if all(judge.features is None for judge in judges):
         free: float | None = 0.0  # a judge in this process
     else:
         free = None
-    total = {name: sum(usage[name] for usage in usages) for name in usages[0]} if usages else {}
-    questions, asked = total.get("questions", 0), total.get("questions", 0) - total.get("stored", 0)
+    questions, asked = total.questions, total.questions - total.stored
     if not asked:
         return JudgeCost(0, free, free, prices.currency, None)
-    factor = questions / asked * _PER_ROWS / run.manifest["rows"]
-    of_kinds = [entry for entry in run.manifest["stages"].values() if kinds & set(entry.get("kinds") or ())]
-    seconds = sum(entry["seconds"] for entry in of_kinds) / asked
-    usage = Usage(total["requests"], total["prompt_tokens"], total["cached_tokens"], total["output_tokens"])
+    factor = questions / asked * _PER_ROWS / run.record.rows
+    of_kinds = [stage for stage in run.record.stages.values() if kinds & set(stage.kinds)]
+    seconds = sum(stage.seconds for stage in of_kinds) / asked
+    usage = Usage(total.requests, total.prompt_tokens, total.cached_tokens, total.output_tokens)
     money = money_of(prices, usage, seconds * asked)
     return JudgeCost(
         asked,

@@ -29,7 +29,6 @@ from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import ASKED_AGAIN
 from tasks.runs.mean_variance import find_judge_variance
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
@@ -67,15 +66,14 @@ class Evaluation:
         Raises:
             RunFolderError: The folder does not hold a finished run.
         """
-        manifest = RunFolder(Path(folder)).read_finished_manifest()
-        anchor = manifest.get("anchor") or {}
+        record = RunFolder(Path(folder)).read_finished_record()
         return cls(
             folder=str(folder),
-            rows=manifest["rows"],
-            bad_rows=manifest["bad_row_count"],
-            warnings=tuple(manifest["warnings"]),
-            failures=tuple(manifest.get("failures", ())),
-            lacks=missing_scores(anchor),
+            rows=record.rows,
+            bad_rows=record.bad_row_count,
+            warnings=record.warnings,
+            failures=record.failures,
+            lacks=missing_scores(record.anchor),
         )
 
     def refuse_failures(self) -> "Evaluation":
@@ -143,46 +141,47 @@ def _evaluate_plan(plan: RunPlan, subject: RunSubject) -> Evaluation:
 
 def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
     started = time.monotonic()
-    plan, findings = run.plan, dict[str, Any]()
+    plan, entries = run.plan, dict[str, Any]()
     if plan.source.retriever is None:
         read = read_source(plan)
     else:
         fetched = retrieval(retrieval_settings(plan), run.tables)
         plan = plan.with_fetched_contexts(fetched.source)
         read = fetched.add_to(read_source(plan))
-        findings |= {"config": plan.record, "retrieval": fetched.manifest_entry()}
+        entries |= {"config": plan.record, "retrieval": fetched.to_record()}
     tables = compute_rows(run, read.refs)
-    findings["seconds"] = round(time.monotonic() - started, 3)
-    findings["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
+    entries["seconds"] = round(time.monotonic() - started, 3)
+    entries["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
     if baseline is not None:
-        findings["baseline"] = compare_with_baseline(baseline, tables)
-    return finish(run, read, tables, findings)
+        entries["baseline"] = compare_with_baseline(baseline, tables)
+    return finish(run, read, tables, entries)
 
 
-def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[str, Any]) -> Evaluation:
+def finish(run: Run, read: SamplesResult, tables: RunTables, entries: Mapping[str, Any]) -> Evaluation:
     """Evaluate the anchor, write the run folder and publish the results.
 
     Args:
-        findings: Further content of run.json.
+        entries: Further entries of the record.
     """
     anchor = evaluate_anchor(run, tables)
     if anchor is not None:
-        findings = {**findings, "anchor": anchor}
+        entries = {**entries, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
     if (again := ask_rows_again(run, tables)) is not None:
-        findings = {**findings, ASKED_AGAIN: again}
-        if "reason" in again:
-            unasked = f"no row was asked about again, so the judge's variance is not known: {again['reason']}"
+        entries = {**entries, "asked_again": again}
+        if again.reason is not None:
+            unasked = f"no row was asked about again, so the judge's variance is not known: {again.reason}"
             read = replace(read, warnings=(*read.warnings, unasked))
-    findings = {**findings, "judge_variance": find_judge_variance(findings, tables), "cost": cost_so_far()}
-    write_run_folder(run, read, tables, findings)
-    if (again := ask_unsettled_rows(run, tables, findings)) is not None:
-        findings = {**findings, ASKED_AGAIN: again}
-        findings = {**findings, "judge_variance": find_judge_variance(findings, tables), "cost": cost_so_far()}
-        write_run_folder(run, read, tables, findings)
+    variances = find_judge_variance(again, anchor, tables)
+    entries = {**entries, "judge_variance": variances, "cost": cost_so_far()}
+    write_run_folder(run, read, tables, entries)
+    if (again := ask_unsettled_rows(run, tables, again, variances)) is not None:
+        variances = find_judge_variance(again, anchor, tables)
+        entries = {**entries, "asked_again": again, "judge_variance": variances, "cost": cost_so_far()}
+        write_run_folder(run, read, tables, entries)
     unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.manifest["name"], run.subject, run.folder))
+    unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.record.name, run.subject, run.folder))
     page: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     try:

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from flows.execution.rerun_plan import config_of
 from flows.execution.run import launched_judges
-from tasks.calibration.certificates import CERTIFICATE, Certificate, save_certificate
+from tasks.calibration.certificates import save_certificate
 from tasks.calibration.judge_check import certify_judge
 from tasks.opening.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
+from tasks.record.judge_quality import Certificate
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import MANIFEST, RunFolder
+from tasks.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,6 @@ def check_judge(folder: Path, budget: int) -> JudgeCheck:
         certificate = certify_judge(run, settings, RunModels(config.tables_root), budget)
     kept = save_certificate(certificate)
     written = RunFolder(run.folder)
-    written.write_json(MANIFEST, {**run.manifest, CERTIFICATE: certificate.entry()})
+    written.write_record(run.record.extend(certificate=certificate))
     write_report(run.folder)
     return JudgeCheck(certificate, kept)

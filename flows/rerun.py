@@ -22,6 +22,7 @@ from flows.publishing.run_subject import name_rerun
 from tasks.engine.earlier_rows import EarlierRows
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
+from tasks.record.other_runs import RerunRecord, RunReference
 from tasks.rows.row_store import RowStore
 
 
@@ -43,7 +44,7 @@ def rerun(request: RerunRequest) -> Evaluation:
         AssayError: Anything else that the user can fix; the message says how.
     """
     ready = prepare_rerun(request)
-    origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
+    origin = RunReference(run_id=ready.earlier.run_id, folder=str(ready.earlier.folder))
     with start_run(ready.plan, origin) as run:
         evaluation = _rerun(ready, run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
@@ -61,9 +62,10 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), RowStore(run.tables))
     tables = compute_rows(run, read.refs, given)
     rows = sum(ref.rows for ref in read.refs) if chosen is None else len(chosen)
-    notes = warn_about_reused_rows(ready, run.manifest)
+    notes = warn_about_reused_rows(ready, run.record)
     warnings = (*(warning for warning in read.warnings if warning not in ready.earlier.notes), *notes)
-    entry = {"rows": ready.request.chosen_rows, "stage": ready.request.stage, "rows_anew": rows, "notes": notes}
+    request = ready.request
+    entry = RerunRecord(rows=request.chosen_rows, stage=request.stage, rows_anew=rows, notes=tuple(notes))
     seconds = round(time.monotonic() - started, 3)
-    findings = {"rerun": entry, "seconds": seconds, "throughput": measure_throughput(rows)}
-    return finish(run, replace(read, warnings=warnings), tables, findings)
+    entries = {"rerun": entry, "seconds": seconds, "throughput": measure_throughput(rows)}
+    return finish(run, replace(read, warnings=warnings), tables, entries)

@@ -201,7 +201,8 @@ def calibrate(
     if as_json:
         content = result.calibration.model_dump(mode="json")
         audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
-        facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": result.corrected}
+        corrected = None if result.corrected is None else result.corrected.to_json()
+        facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": corrected}
         facts["needed"] = None if result.needed is None else asdict(result.needed)
         stdout.print_json(json.dumps({**facts, **content}))
     else:

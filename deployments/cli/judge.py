@@ -21,7 +21,6 @@ from deployments.cli.report import RunFolder
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from metric_core.question_kinds import KindGroup
-from tasks.calibration.certificates import CERTIFICATE
 from tasks.calibration.judge_check import QUESTIONS
 from tasks.opening.run_models import RunModels
 from tasks.opening.trial import Trial, try_judge
@@ -226,12 +225,12 @@ def check(
     from flows.judge_check import check_judge  # noqa: PLC0415 loads Prefect
 
     checked = check_judge(run, questions)
-    entry = checked.certificate.entry()
+    certificate = checked.certificate
     if as_json:
-        stdout.print_json(json.dumps(entry))
+        stdout.print_json(json.dumps(certificate.model_dump(mode="json")))
         return
-    print_table(stdout, certificate_table(entry))
-    for line in certificate_lines({CERTIFICATE: entry}):
+    print_table(stdout, certificate_table(certificate))
+    for line in certificate_lines(certificate):
         stdout.print(line)
     for warning in checked.certificate.warnings:
         stderr.print(f"warning: {warning}", style="yellow")

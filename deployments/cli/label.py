@@ -157,7 +157,7 @@ def _divide(sample: DrawnSample, pages: int, overlap: int) -> list[DrawnSample]:
 
 
 def _default_question(run: FinishedRun, metric: str) -> str:
-    summaries = {entry["key"]: entry.get("summary") or metric for entry in run.manifest["metrics"]}
+    summaries = {each.key: each.summary or metric for each in run.record.metrics}
     return f"Is this row good, judged by: {summaries[metric]}"
 
 

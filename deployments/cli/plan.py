@@ -26,7 +26,7 @@ from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed
 from tasks.engine.registry import LEVELS
-from tasks.metering.money import cost_entry, money_text
+from tasks.metering.money import money_text, total_cost
 from tasks.options.cost_options import CostOptions
 from tasks.reports.documents.blocks import make_table
 from tasks.reports.run.summary_rows import PROBABILITIES
@@ -127,7 +127,7 @@ def _forecast_content(forecast: Forecast) -> dict[str, Any]:
     return {
         "seconds": forecast.seconds,
         "rates": None if rates is None else asdict(rates) | {"measured": measured},
-        "cost": cost_entry(forecast.by_judge),
+        "cost": total_cost(forecast.by_judge),
         "covered_by_budget": forecast.covered,
     }
 
@@ -148,7 +148,7 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
             at = f"at the tokens per second of the run on {rates.measured:%Y-%m-%d}"
         yield f"The judge needs about {_duration(forecast.seconds)} for that, {at}."
     if forecast.money is not None:
-        yield f"Cost of the judge: about {money_text(cost_entry(forecast.by_judge))}."
+        yield f"Cost of the judge: about {money_text(total_cost(forecast.by_judge))}."
     elif costs.has_prices:
         yield "The cost of the judge is not known: GPUs cost by the hour."
     if forecast.covered is not None:

@@ -1,7 +1,7 @@
 """`assay run`: evaluate a source and print the summary."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,9 +27,11 @@ from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
-from tasks.calibration.bias_correction import read_corrected_means
+from metric_core.records import Direction
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
@@ -41,7 +43,7 @@ from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, key_p
 from tasks.reports.run.judge_view import judge_line, judge_lines, variance_lines
 from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
-from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
+from tasks.runs.run_folder import RunFolder
 from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import gc_paused
 from tasks.runtime.stored_data import shown_source
@@ -119,73 +121,75 @@ def load_models(models: RunModelOptions, starting: LocalServer) -> None:
 def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = False) -> None:
     """Print the summary of a finished run: the table, what the user asked for, a line on each of the rest, or all."""
     folder = RunFolder(Path(evaluation.folder))
-    manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
+    record, summary = folder.read_finished_record(), folder.read_summary()
     if as_json:
-        content = {name: manifest[name] for name in ("judge", "judges", "panel", "calibration", "usage")}
-        content["stages"] = {
-            stage: {name: value for name, value in entry.items() if name != "digests"}
-            for stage, entry in manifest["stages"].items()
-        }
-        content |= {"failures": list(evaluation.failures), "cost": manifest.get("cost")}
-        content["throughput"] = manifest.get("throughput")
-        stdout.print_json(json.dumps({"folder": evaluation.folder, **content, **summary}))
+        stdout.print_json(json.dumps(_run_json(evaluation, record, summary)))
         return
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow")
-    title = (own(f"{summary['rows']} rows of "), shown_source(manifest["source"]))
+    title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
-    for line in _lines(manifest, summary):
+    for line in _lines(record, summary):
         stdout.print(line)
-    print_document(stdout, slice_blocks(summary))
+    print_document(stdout, slice_blocks(summary.slices))
     if verbose:
-        for line in _details(manifest, summary):
+        for line in _details(record, summary):
             stdout.print(line)
-        if (usage := usage_table(manifest)) is not None:
+        if (usage := usage_table(record)) is not None:
             print_table(stdout, usage)
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report")
     stdout.print(f"report: {shorten_path(folder.report)}")
 
 
-def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+def _run_json(evaluation: "Evaluation", record: RunRecord, summary: RunSummary) -> dict[str, Any]:
+    names = ("judge", "judges", "panel", "calibration", "usage", "stages", "cost", "throughput")
+    content = record.model_dump(mode="json", include=set(names))
+    for stage in content["stages"].values():
+        del stage["digests"]
+    empty = {"cost": None, "throughput": None}
+    return {"folder": evaluation.folder, **empty, **content, "failures": evaluation.failures, **summary.to_json()}
+
+
+def _lines(record: RunRecord, summary: RunSummary) -> Iterator[str]:
     """Yield a line on each matter that every user should see, and the results of what this user asked for."""
-    if any(metric["direction"] == "lower" for metric in summary["metrics"]):
+    if any(metric.direction is Direction.LOWER for metric in summary.metrics):
         yield f"{LOWER_IS_BETTER} lower is better"
-    if (diagnosis := diagnosis_line(summary)) is not None:
+    if (diagnosis := diagnosis_line(summary.diagnosis)) is not None:
         yield f"diagnosis: {diagnosis}"
-    if (points := key_points_line(summary)) is not None:
+    if (points := key_points_line(summary.diagnosis)) is not None:
         yield f"key points: {points}"
-    if (judge := judge_line(manifest)) is not None:
+    if (judge := judge_line(record)) is not None:
         yield f"judged by {judge} (docs/judge.md)"
-    yield from cascade_lines(manifest, summary)
-    yield from variance_lines(manifest)
-    for metric, entry in read_corrected_means(summary).items():
-        yield f"{metric}: {CorrectionText.from_entry(entry)}"
-    if (anchor := anchor_line(manifest)) is not None:
+    yield from cascade_lines(record.cascade, summary.cascade)
+    yield from variance_lines(record.judge_variance)
+    for metric, mean in summary.bias_corrected.items():
+        yield f"{metric}: {CorrectionText.of_mean(mean)}"
+    if (anchor := anchor_line(record.anchor)) is not None:
         yield anchor
-    yield from incremental_lines(manifest)
-    yield from cost_lines(manifest)
+    yield from incremental_lines(record)
+    yield from cost_lines(record.cost)
     if (unscored := unscored_line(summary)) is not None:
         yield unscored
-    yield from failure_lines(manifest)
-    if (repetition := manifest.get("repetition")) is not None:
-        yield repetition
+    yield from failure_lines(record.usage)
+    if record.repetition is not None:
+        yield record.repetition
 
 
-def _details(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+def _details(record: RunRecord, summary: RunSummary) -> Iterator[str]:
     """Yield what the report explains: the meaning of scores, reasons for missing ones, the judges and their work."""
-    if (classes := class_counts(summary)) is not None:
+    if (classes := class_counts(summary.diagnosis)) is not None:
         yield f"rows: {classes}"
     yield from note_lines(summary)
     yield from (f"not scored, {line}" for line in reason_lines(summary))
-    if (meaning := verdict_line(manifest)) is not None:
+    if (meaning := verdict_line(record)) is not None:
         yield meaning
-    yield manifest["judge"]["note"]
-    yield from (f"- {line}" for line in judge_lines(manifest))
-    yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
-    yield from (f"planted changes: {line}" for line in certificate_lines(manifest))
+    yield record.judge.note
+    yield from (f"- {line}" for line in judge_lines(record.judges))
+    yield from (f"agreement with people: {line}" for line in agreement_lines(record))
+    yield from (f"planted changes: {line}" for line in certificate_lines(record.certificate))
     if (agreement := agreement_line(summary)) is not None:
         yield agreement
-    yield from usage_lines(manifest)
-    yield from throughput_lines(manifest)
+    yield from usage_lines(record.usage)
+    yield from throughput_lines(record.throughput)

@@ -1,5 +1,6 @@
 """Convert a finished run to JobResults of eval-hub."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -9,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from deployments.eval_hub.job_spec import JobSpec
 from metric_core.records import Direction
-from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
+from metric_core.statistics.summary import Distribution, MetricSummary
+from tasks.runs.run_folder import RunFolder
 
 PRIMARY, THRESHOLD = "faithfulness", 0.5
 """Metric by which eval-hub's provider passes a benchmark if the job names none, and the lowest passing value."""
@@ -57,26 +59,23 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
     Args:
         seconds: Duration of the job in seconds.
     """
-    manifest = RunFolder(folder).read_json(MANIFEST)
-    summary = RunFolder(folder).read_json(SUMMARY)
-    metrics: list[dict[str, Any]] = summary["metrics"]
-    bounds = {entry["key"]: entry["bounds"] for entry in manifest["metrics"]}
-    scored = [metric for metric in metrics if metric["distribution"] is not None]
-    counted = [metric for metric in scored if _is_in_overall_score(metric, bounds[metric["metric"]])]
-    primary = _primary(job, scored)
-    means = [_goodness(metric) for metric in counted]
+    record, summary = RunFolder(folder).read_finished_record(), RunFolder(folder).read_summary()
+    bounds = {metric.key: metric.bounds for metric in record.metrics}
+    scored = [(metric, metric.distribution) for metric in summary.metrics if metric.distribution is not None]
+    counted = [each for each in scored if _is_in_overall_score(each[0].direction, bounds[each[0].metric])]
+    primary = _primary(job, {metric.metric: distribution.mean for metric, distribution in scored})
+    means = [_goodness(metric.direction, distribution.mean) for metric, distribution in counted]
+    content = record.model_dump(mode="json", include={"judge", "embedder", "warnings"})
     metadata = {
         "framework": "rag-assay",
-        "framework_version": manifest["versions"]["rag-assay"],
-        "run_id": manifest["run_id"],
+        "framework_version": record.release,
+        "run_id": record.run_id,
         "run_folder": str(folder),
-        "judge": manifest["judge"],
-        "embedder": manifest["embedder"],
-        "not_scored": {metric["metric"]: metric["reasons"] for metric in metrics if metric["distribution"] is None},
-        "overall_score_of": {metric["metric"]: metric["direction"] for metric in counted},
+        **content,
+        "not_scored": {each.metric: each.reasons for each in summary.metrics if each.distribution is None},
+        "overall_score_of": {metric.metric: metric.direction for metric, _ in counted},
         "primary_score": primary,
-        "bad_rows": manifest["bad_row_count"],
-        "warnings": manifest["warnings"],
+        "bad_rows": record.bad_row_count,
         "unused_fields": list(job.unused),
     }
     return JobResults(
@@ -84,51 +83,49 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
         benchmark_id=job.benchmark_id,
         benchmark_index=job.benchmark_index,
         model_name=job.model.name,
-        results=[_result(metric) for metric in scored],
+        results=[_result(*each) for each in scored],
         overall_score=_overall_score(job, primary, means),
-        num_examples_evaluated=summary["rows"],
+        num_examples_evaluated=summary.rows,
         duration_seconds=round(seconds, 3),
         completed_at=datetime.now(UTC),
         evaluation_metadata=metadata,
     )
 
 
-def _result(metric: dict[str, Any]) -> MetricResult:
-    distribution = metric["distribution"]
-    interval = distribution["interval"]
+def _result(metric: MetricSummary, distribution: Distribution) -> MetricResult:
+    interval = distribution.interval
     metadata = {
-        "min": distribution["least"],
-        "max": distribution["greatest"],
-        "direction": metric["direction"],
-        "undefined": metric["undefined"],
-        "failed": metric["failed"],
-        "reasons": metric["reasons"],
+        "min": distribution.least,
+        "max": distribution.greatest,
+        "direction": metric.direction,
+        "undefined": metric.undefined,
+        "failed": metric.failed,
+        "reasons": metric.reasons,
     }
     return MetricResult(
-        metric_name=metric["metric"],
-        metric_value=distribution["mean"],
-        confidence_interval=(interval["low"], interval["high"]) if interval else None,
-        num_samples=metric["scored"],
+        metric_name=metric.metric,
+        metric_value=distribution.mean,
+        confidence_interval=(interval.low, interval.high) if interval else None,
+        num_samples=metric.scored,
         metadata=metadata,
     )
 
 
-def _is_in_overall_score(metric: dict[str, Any], bounds: Any) -> bool:
+def _is_in_overall_score(direction: Direction, bounds: tuple[float, float] | None) -> bool:
     """Return whether a metric is part of the overall score: its range is 0 to 1, and it has a direction."""
-    return metric["direction"] != Direction.NEITHER and bounds is not None and [*bounds] == [0, 1]
+    return direction is not Direction.NEITHER and bounds == (0, 1)
 
 
-def _goodness(metric: dict[str, Any]) -> float:
+def _goodness(direction: Direction, mean: float) -> float:
     """Return the mean of a metric, or 1 minus the mean if lower is better."""
-    mean = float(metric["distribution"]["mean"])
-    return 1 - mean if metric["direction"] == Direction.LOWER else mean
+    return 1 - mean if direction is Direction.LOWER else mean
 
 
-def _primary(job: JobSpec, scored: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _primary(job: JobSpec, means: Mapping[str, float]) -> dict[str, Any] | None:
     """Return the value of the primary metric; if the job names none, with the threshold of eval-hub's provider."""
     named = job.primary_score
     wanted = PRIMARY if named is None else named.metric
-    value = next((metric["distribution"]["mean"] for metric in scored if metric["metric"] == wanted), None)
+    value = means.get(wanted)
     if value is None:
         return None
     if named is not None:

@@ -20,6 +20,7 @@ from metric_core.stages import Stage
 from tasks.index_questions.question_file import retired_file
 from tasks.index_questions.update_questions import QuestionsOfIndex
 from tasks.reports.documents.blocks import Table, make_table
+from tasks.runtime.usage import StageUsage
 from tasks.runtime.wording import shorten_path
 
 _PLAIN = (
@@ -132,7 +133,7 @@ def _lines(result: QuestionsOfIndex) -> Iterator[str]:
         yield f"rejected, {kind}: {reason} ({count:,})"
     for reason, count in Counter(reason.partition(":")[0] for _, reason in result.retired).items():
         yield f"retired: {reason} ({count:,})"
-    yield from failure_lines({"usage": {"failed": dict(result.failed)}})
+    yield from failure_lines(StageUsage(failed=dict(result.failed)))
     yield from (f"not checked, {what}" for what in result.unchecked)
     without = [document for document, count in result.documents.items() if not count]
     yield f"{len(result.documents) - len(without):,} of {len(result.documents):,} documents have a question"

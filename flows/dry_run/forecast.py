@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from flows.dry_run.dry_run_result import DryRun
 from flows.planning.run_plan import RunPlan
@@ -119,7 +118,7 @@ def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | Non
         runs = Catalogue(history).runs(last=_LAST_RUNS, statuses=STARTED)
     except AssayError:
         return None
-    wanted = {JUDGE: describe_model({"model": judge.model, "revision": judge.revision})}
+    wanted = {JUDGE: describe_model(judge)}
     wanted |= {SERVED: shorten_digest(judge.served)} if judge.served else {}
     found = (
         rates
@@ -132,8 +131,8 @@ def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | Non
 
 def _rates_of(run: RecordedRun) -> Iterator[Rates]:
     """Yield the rates of a run with one judge server: it had so many tokens of both kinds per second."""
-    servers: list[Mapping[str, Any]] = (run.details.get("throughput") or {}).get("servers", [])
+    servers = () if run.details.throughput is None else run.details.throughput.servers
     for server in servers if len(servers) == 1 else ():
-        tokens = (server["prompt_tokens_per_second"] or 0.0) + (server["output_tokens_per_second"] or 0.0)
+        tokens = (server.prompt_tokens_per_second or 0.0) + (server.output_tokens_per_second or 0.0)
         if tokens:
             yield Rates(1 / tokens, 1 / tokens, measured=run.created)

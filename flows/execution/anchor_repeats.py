@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from flows.config.run_rate import runs_per_year
 from flows.execution.calibration_lookup import mapped_settings
@@ -20,7 +20,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
 from metric_core.statistics.asked_again import FULL_RUNS, count_rows
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.judge_variance import estimate_judge_variance
+from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance
 from tasks.engine.registry import STAGES
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedMetric
@@ -28,15 +28,14 @@ from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.repeats import AskedAgain, JudgeRepeat, RepeatUsage, VarianceRecord
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_drift import (
-    ASKED_AGAIN,
     RUNS_READ,
     JudgeDriftDetector,
     PastRepeat,
     RepeatTurn,
     find_changed_judges,
-    read_findings,
     shuffle_rows,
 )
 from tasks.runtime.usage import Usage
@@ -48,6 +47,10 @@ LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 
 _RUNS = 3 * RUNS_READ
 """Number of runs of the history to read: some may have had no anchor."""
+
+
+_Scores: TypeAlias = dict[str, dict[str, tuple[float, float]]]
+"""Metric -> row -> score with the kept answers and with the new ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ class EarlierRepeats:
     def of_run(cls, run: Run) -> "EarlierRepeats":
         """Return those before a run."""
         options = run.plan.monitoring
-        names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
-        return cls(options.history, frozenset(names), run.manifest["run_id"])
+        names = (run.record.name, subject_name(options.name, options.source, run.subject.index))
+        return cls(options.history, frozenset(names), run.record.run_id)
 
     def last_metrics(self) -> tuple[RecordedMetric, ...]:
         """Return the metrics of the latest completed run; none if the history cannot be used."""
@@ -89,8 +92,13 @@ class EarlierRepeats:
         """
         catalogue = Catalogue(self.history)
         runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
-        found = [PastRepeat(run.created, read_findings(run.details)) for run in runs]
-        return sorted((each for each in found if "reference" in each.entry), key=lambda each: each.start)
+        repeats = ((run.created, run.details.repeat) for run in runs)
+        found = [
+            PastRepeat(created, again)
+            for created, again in repeats
+            if again is not None and again.reference is not None
+        ]
+        return sorted(found, key=lambda each: each.start)
 
 
 def is_asked_again(anchor: AnchorPlan) -> bool:
@@ -114,25 +122,27 @@ def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:
         past = earlier.read()
     except AssayError:
         return 0
-    if not rows or not past or past[-1].entry["night"] < FULL_RUNS:
+    if not rows or not past or past[-1].found.night < FULL_RUNS:
         return rows
     year = runs_per_year(anchor.run.monitoring.deploy, datetime.now(UTC))
     return count_rows(anchor.settings.drift, rows, year)[0]
 
 
-def keep_findings(earlier: EarlierRepeats, reason: str) -> dict[str, Any]:
-    """Return the entry of a run that could ask nothing again, with what earlier runs found."""
+def keep_findings(earlier: EarlierRepeats, reason: str) -> AskedAgain:
+    """Return the record of a run that could ask nothing again, with what earlier runs found."""
     try:
         past = earlier.read()
     except AssayError:
         past = []
-    return {"reason": reason, "judges": find_changed_judges(past[-1].entry) if past else []}
+    judges = find_changed_judges(past[-1].found) if past else ()
+    changed = tuple(JudgeRepeat(judge=each.judge, told=each.told) for each in judges)
+    return AskedAgain(reason=reason, judges=changed)
 
 
 def ask_again(  # noqa: PLR0913 the run, its anchor and what is known of both
     run: Run, anchor: AnchorPlan, tables: RunTables, earlier: EarlierRepeats, *, is_new: bool, is_uniform: bool = False
-) -> dict[str, Any] | None:
-    """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
+) -> AskedAgain | None:
+    """Ask about some anchor rows again, and return the record of it.
 
     If all new answers are the same and the kept ones are not, or if the scores of the run are suspiciously uniform, all
     rows are asked about. A judge that cannot be asked does not affect the run: the entry then has the reason.
@@ -150,13 +160,13 @@ def ask_again(  # noqa: PLR0913 the run, its anchor and what is known of both
         return keep_findings(earlier, str(error))
 
 
-def ask_rows_again(run: Run, tables: RunTables) -> dict[str, Any] | None:
-    """Ask about rows of a run again, as many as its options say, and return the entry `asked_again` of run.json.
+def ask_rows_again(run: Run, tables: RunTables) -> AskedAgain | None:
+    """Ask about rows of a run again, as many as its options say, and return the record of it.
 
     A judge that cannot be asked does not affect the run: the entry then has the reason.
 
     Returns:
-        The entry; None if nothing is to be asked, or only judges whose weights determine their answers.
+        The record; None if nothing is to be asked, or only judges whose weights determine their answers.
     """
     count = run.plan.outputs.ask_again
     if not count or not can_ask_again(run.plan):
@@ -166,26 +176,29 @@ def ask_rows_again(run: Run, tables: RunTables) -> dict[str, Any] | None:
     try:
         return _ask_rows(_Rows(run, tables, chosen), RepeatedQuestions(run.models))
     except AssayError as error:
-        return {"reason": str(error)}
+        return AskedAgain(reason=str(error))
 
 
-def ask_unsettled_rows(run: Run, tables: RunTables, findings: Mapping[str, Any]) -> dict[str, Any] | None:
+def ask_unsettled_rows(
+    run: Run, tables: RunTables, before: AskedAgain | None, variances: Mapping[str, VarianceRecord]
+) -> AskedAgain | None:
     """Ask again about the rows on which the judge's noise may turn the gate, once the run folder is written.
 
     The gate then takes the mean of both judgments, whose noise is smaller.
 
     Args:
-        findings: Further content of run.json, with what was asked again so far.
+        before: Rows that were asked about again so far; None without any.
+        variances: Metric -> judge's share of the variance of its mean.
 
     Returns:
-        The entry `asked_again` of run.json with these rows; None if there are none, or the judge cannot be asked.
+        The record with these rows; None if there are none, or the judge cannot be asked.
     """
-    options, before = run.plan.monitoring.deploy, findings.get(ASKED_AGAIN) or {}
-    if options.gate is None or not findings["judge_variance"] or not can_ask_again(run.plan):
+    options, before = run.plan.monitoring.deploy, before or AskedAgain()
+    if options.gate is None or not variances or not can_ask_again(run.plan):
         return None
     from flows.results.gated_comparison import find_unsettled_rows  # noqa: PLC0415 few runs have a gate
 
-    known: Mapping[str, Mapping[str, Any]] = before.get("scores", {})
+    known = before.scores
     baseline = run.plan.outputs.baseline
     try:
         folder = None if baseline is None else Path(baseline)
@@ -198,22 +211,22 @@ def ask_unsettled_rows(run: Run, tables: RunTables, findings: Mapping[str, Any])
         return None
     if found is None:
         return None
-    scores = {metric: {**found["scores"].get(metric, {}), **known.get(metric, {})} for metric in unsettled}
+    scores = {metric: {**found.scores.get(metric, {}), **known.get(metric, {})} for metric in unsettled}
     bounds = {each.key: Bounds.of_metric(each.bounds) for each in run.plan.metrics.requests}
-    estimated = ((metric, estimate_judge_variance([scores[metric]], bounds[metric])) for metric in found["variance"])
-    variance = {metric: asdict(each) for metric, each in estimated if metric in unsettled and each is not None}
-    usage = before.get("usage", {})
-    return {
-        "rows": len(set().union(*({**known, **scores}.values()))),
-        "questions": before.get("questions", 0) + found["questions"],
-        "usage": {name: count + usage.get(name, 0) for name, count in found["usage"].items()},
-        "scores": {**known, **scores},
-        "variance": {**before.get("variance", {}), **variance},
-    }
+    estimated = ((metric, estimate_judge_variance([scores[metric]], bounds[metric])) for metric in found.variance)
+    variance = {metric: each for metric, each in estimated if metric in unsettled and each is not None}
+    usages = [dict(each.usage) for each in (before, found) if each.usage is not None]
+    return AskedAgain(
+        rows=len(set().union(*({**known, **scores}.values()))),
+        questions=before.questions + found.questions,
+        usage=RepeatUsage(**{name: sum(each[name] for each in usages) for name in RepeatUsage.model_fields}),
+        scores={**known, **scores},
+        variance={**before.variance, **variance},
+    )
 
 
-def _ask_rows(rows: "_Rows", questions: RepeatedQuestions) -> dict[str, Any] | None:
-    """Ask about rows again, and return the entry `asked_again`; None if their judges are not asked.
+def _ask_rows(rows: "_Rows", questions: RepeatedQuestions) -> AskedAgain | None:
+    """Ask about rows again, and return the record of it; None if their judges are not asked.
 
     Raises:
         AssayError: A judge cannot be asked.
@@ -224,13 +237,13 @@ def _ask_rows(rows: "_Rows", questions: RepeatedQuestions) -> dict[str, Any] | N
         return None
     asked, usage = questions.ask()
     scores = rows.scores(questions, chosen)
-    return {
-        "rows": len(chosen),
-        "questions": asked,
-        "usage": _spent(usage),
-        "scores": scores,
-        "variance": _variance([scores], questions, rows.run),
-    }
+    return AskedAgain(
+        rows=len(chosen),
+        questions=asked,
+        usage=_spent(usage),
+        scores=scores,
+        variance=_variance([scores], questions, rows.run),
+    )
 
 
 class _Rows:
@@ -261,7 +274,7 @@ class _Rows:
     @property
     def reference(self) -> str:
         """The digest of the rows and the judges; only runs with the same digest are compared."""
-        content = [self._digests, self.run.manifest["judge_fingerprints"]]
+        content = [self._digests, self.run.record.judge_fingerprints]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def note(self, questions: RepeatedQuestions, rows: Collection[str]) -> None:
@@ -272,15 +285,15 @@ class _Rows:
                 questions.row = row
                 self._judge({stage: select_rows(table, [row]) for stage, table in shard.items()}, models)
 
-    def scores(self, questions: RepeatedQuestions, rows: Collection[str]) -> dict[str, dict[str, list[float]]]:
+    def scores(self, questions: RepeatedQuestions, rows: Collection[str]) -> _Scores:
         """Return metric -> row -> the score with the kept answers and that with the new ones."""
-        found: dict[str, dict[str, list[float]]] = {}
+        found: _Scores = {}
         models = questions.models(note=False)
         for shard in self._shards:
             tables = {stage: select_rows(table, rows) for stage, table in shard.items()}
             kept, again = _values(tables), _values(self._judge(tables, models))
             for row, metric in kept.keys() & again.keys():
-                found.setdefault(metric, {})[row] = [round(kept[row, metric], 4), round(again[row, metric], 4)]
+                found.setdefault(metric, {})[row] = (round(kept[row, metric], 4), round(again[row, metric], 4))
         return found
 
     def _judge(self, tables: Tables, models: RunModels) -> Tables:
@@ -303,9 +316,9 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
 
 def _ask(
     rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new: bool, is_uniform: bool
-) -> dict[str, Any] | None:
+) -> AskedAgain | None:
     run, drift = rows.run, anchor.settings.drift
-    start = datetime.fromisoformat(str(run.manifest["created"]))
+    start = datetime.fromisoformat(run.record.created)
     detector = JudgeDriftDetector(drift, AlarmSettings(runs=runs_per_year(run.plan.monitoring.deploy, start)))
     turn = detector.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
@@ -314,14 +327,14 @@ def _ask(
         return None
     count, usage = questions.ask()
     is_uniform = is_uniform or any(each.uniform_answers() is not None for each in questions.judges.values())
-    is_known = bool(turn.past and find_changed_judges(turn.past[-1].entry))
+    is_known = bool(turn.past and find_changed_judges(turn.past[-1].found))
     if is_uniform and not is_known and (rest := set(rows.ids) - set(turn.rows)):
         turn = replace(turn, rows=tuple(rows.ids))
         rows.note(questions, rest)
         count, usage = questions.ask()
     asked = questions.judges
-    judges = [
-        detector.entry(
+    judges = tuple(
+        detector.repeat(
             turn,
             name,
             each.by_row(),
@@ -330,29 +343,28 @@ def _ask(
             uniform="" if (found := each.uniform_answers()) is None else found.sentence,
         )
         for name, each in asked.items()
-    ]
+    )
     scores = rows.scores(questions, turn.rows)
-    is_same = not any(each["told"] for each in judges)
-    earlier = [each.entry["scores"] for each in turn.past]
-    return {
-        **turn.entry(),
-        "drift": drift,
-        "rows": len(turn.rows),
-        "questions": count,
-        "usage": _spent(usage),
-        "judges": judges,
-        "scores": _scores_since(judges, turn, scores),
-        "variance": _variance([*earlier, scores], questions, run) if is_same else {},
-    }
+    is_same = all(each.told is None for each in judges)
+    earlier = [each.found.scores for each in turn.past]
+    return turn.to_record().extend(
+        drift=drift,
+        rows=len(turn.rows),
+        questions=count,
+        usage=_spent(usage),
+        judges=judges,
+        scores=_scores_since(judges, turn, scores),
+        variance=_variance([*earlier, scores], questions, run) if is_same else {},
+    )
 
 
-def _spent(usage: Usage) -> dict[str, Any]:
-    return {name: asdict(usage)[name] for name in ("requests", "prompt_tokens", "cached_tokens", "output_tokens")}
+def _spent(usage: Usage) -> RepeatUsage:
+    return RepeatUsage(**{name: getattr(usage, name) for name in RepeatUsage.model_fields})
 
 
 def _variance(
     runs: Sequence[Mapping[str, Mapping[str, Sequence[float]]]], questions: RepeatedQuestions, run: Run
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JudgeVariance]:
     """Return the variance of the judge's scores, for the metrics whose scores are answers that were asked for again.
 
     Args:
@@ -365,17 +377,17 @@ def _variance(
         if asked.issuperset(scoring_kinds(request)):
             variance = estimate_judge_variance(scores, Bounds.of_metric(request.bounds))
             if variance is not None:
-                found[request.key] = asdict(variance)
+                found[request.key] = variance
     return found
 
 
 def _scores_since(
-    judges: Sequence[Mapping[str, Any]], turn: RepeatTurn, new: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
+    judges: Sequence[JudgeRepeat], turn: RepeatTurn, new: Mapping[str, Mapping[str, tuple[float, float]]]
+) -> _Scores:
     """Return the new scores, after those of the runs since a judge changed."""
-    since = [datetime.fromisoformat(each["told"]["since"]) for each in judges if each["told"] is not None]
-    earlier = [each.entry["scores"] for each in turn.past if since and each.start >= min(since)]
-    merged: dict[str, dict[str, Any]] = {}
+    since = [datetime.fromisoformat(each.told.since) for each in judges if each.told is not None]
+    earlier = [each.found.scores for each in turn.past if since and each.start >= min(since)]
+    merged: _Scores = {}
     for scores in (*earlier, new):
         for metric, rows in scores.items():
             merged.setdefault(metric, {}).update(rows)

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from flows.planning.capabilities import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
@@ -19,14 +18,17 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
-from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.calibration.calibration_files import Calibration
 from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import fingerprint_stage
 from tasks.models.judges.routed_judge import roles_of
 from tasks.opening.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
-from tasks.runs.judge_roles import IDENTITY, judge_of_kind
+from tasks.record.judge_quality import CalibrationRecord
+from tasks.record.run_record import RunRecord
+from tasks.record.stored_figures import JudgeName
+from tasks.runs.judge_roles import judge_of_kind
 from tasks.stages.aggregation import AggregationSettings
 
 
@@ -72,18 +74,14 @@ def judge_name(plan: RunPlan, models: RunModels, request: MetricRequest) -> Judg
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 
-def recorded_judge_name(manifest: Mapping[str, Any], request: MetricRequest) -> JudgeName:
-    """Return the identity of the judge whose answers were the scores of a metric in a finished run.
-
-    Args:
-        manifest: Content of run.json.
-    """
-    judge = judge_of_kind(manifest, scoring_kinds(request))
-    return JudgeName(**{field: str(judge.get(field) or "") for field in IDENTITY})
+def recorded_judge_name(record: RunRecord, request: MetricRequest) -> JudgeName:
+    """Return the name of the judge whose answers were the scores of a metric in a finished run."""
+    judge = judge_of_kind(record, scoring_kinds(request))
+    return JudgeName(judge.backend, judge.model, judge.revision)
 
 
-def calibration_entry(plan: RunPlan, models: RunModels) -> dict[str, Any]:
-    """Return the entry of run.json on the judge's agreement with people.
+def find_agreement(plan: RunPlan, models: RunModels) -> CalibrationRecord:
+    """Return what is known of the judge's agreement with people.
 
     Args:
         plan: Plan of a run whose judge is running.
@@ -94,14 +92,14 @@ def calibration_entry(plan: RunPlan, models: RunModels) -> dict[str, Any]:
     calibrations = _find_calibrations(plan, models)
     applied = _select_maps(plan, calibrations, models)
     metrics = {
-        key: each.manifest_entry(plan.metrics.verdict, key in applied) for key, each in calibrations.by_metric.items()
+        key: each.to_record(plan.metrics.verdict, key in applied) for key, each in calibrations.by_metric.items()
     }
     identities = {
         request.key: metric_fingerprint(plan, request, models)
         for request in plan.metrics.requests
         if any_judged(request.products)
     }
-    return {"metrics": metrics, "not_covered": list(calibrations.not_covered), "identities": identities}
+    return CalibrationRecord(metrics=metrics, not_covered=calibrations.not_covered, identities=identities)
 
 
 def mapped_settings(plan: RunPlan, models: RunModels) -> Mapping[Stage, Settings]:

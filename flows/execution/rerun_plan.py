@@ -1,6 +1,6 @@
 """Plan a rerun from the folder of the earlier run, and warn about the rows that it reuses."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
-from tasks.runs.carried_evidence import ENTRY
+from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.wording import prefix_place
 from tasks.stages.ratings import RatingsSettings
-from tasks.stages.samples import BadRowNote, SamplesResult
+from tasks.stages.samples import SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
 from tasks.tables.row_changes import find_row_changes
 from tasks.tables.table_store import TableStore
@@ -77,16 +77,14 @@ class Rerun:
         """Return the rows: read from the source if the request is about changes, else those of the earlier run."""
         if self.request.chosen_rows == "changed":
             return read_source(self.plan)
-        manifest, store = self.earlier.manifest, TableStore(self.plan.storage.tables_root)
+        record, store = self.earlier.record, TableStore(self.plan.storage.tables_root)
         return SamplesResult(
             refs=tuple(store.write(shard, SAMPLES) for shard in self.earlier.samples()),
-            rows_read=manifest.get("rows_read", manifest["rows"]),
-            bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest.get("bad_rows", ())),
-            bad_row_count=manifest.get("bad_row_count", 0),
-            warnings=tuple(
-                note for note in manifest.get("warnings", ()) if note not in manifest.get("server_warnings", ())
-            ),
-            judgments=manifest.get(ENTRY),
+            rows_read=record.rows_read,
+            bad_rows=record.bad_rows,
+            bad_row_count=record.bad_row_count,
+            warnings=tuple(note for note in record.warnings if note not in record.server_warnings),
+            judgments=record.judgments,
         )
 
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":
@@ -172,7 +170,7 @@ def config_of(earlier: FinishedRun) -> RunConfig:
     try:
         return RunConfig.model_validate(earlier.config or None)
     except ValidationError as error:
-        written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
+        written_by = earlier.record.release
         raise RunFolderError(
             f"the configuration of the run in {earlier.folder} was written by rag-assay {written_by} and cannot be "
             "used by this one. Evaluate its source again with `assay run`."
@@ -217,7 +215,7 @@ def _missing_stages(
     before, after = old.stage_settings(options), new.stages
     for stage in (Stage.RATINGS, Stage.VERDICTS):
         before[stage] = _restore_codes(earlier, before[stage])
-    versions = earlier.manifest.get("stage_versions", {})
+    versions = earlier.record.stage_versions
     missing: set[Stage] = set()
     for stage in new.metrics.cached_stages:
         is_same = versions.get(stage, STAGES[stage].version) == STAGES[stage].version
@@ -246,15 +244,15 @@ def _contains(old: Settings, new: Settings) -> bool:
     )
 
 
-def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def warn_about_reused_rows(ready: Rerun, record: RunRecord) -> tuple[str, ...]:
     """Return the warnings about reused rows, with those of the earlier run about rows that it reused itself.
 
     Args:
-        manifest: Content of the new run's run.json.
+        record: Record of the new run.
     """
     if ready.request.chosen_rows == "all" and ready.request.stage is None:
         return ()
-    found = (_two_models(model, ready.earlier.manifest, manifest) for model in _models_of(ready.plan.metrics))
+    found = (_two_models(model, ready.earlier.record, record) for model in _models_of(ready.plan.metrics))
     return tuple(dict.fromkeys((*ready.earlier.notes, *(note for note in found if note is not None))))
 
 
@@ -266,8 +264,9 @@ def _models_of(metrics: MetricPlan) -> Iterator[str]:
         yield from ("language", "recognizer")
 
 
-def _two_models(model: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    before, now = ([(manifest.get(model) or {}).get(name) for name in _IDENTITY] for manifest in (old, new))
+def _two_models(model: str, old: RunRecord, new: RunRecord) -> str | None:
+    identities = (getattr(old, model), getattr(new, model))
+    before, now = ([None if found is None else getattr(found, name) for name in _IDENTITY] for found in identities)
     if before == now:
         return None
     one, other = (" ".join(map(str, filter(None, identity))) or "none" for identity in (before, now))

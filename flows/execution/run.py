@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.execution.run_record import build_manifest, choose_folder, record_run
+from flows.execution.run_record import build_record, choose_folder, record_run
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
 from flows.planning.run_plan import RunPlan
@@ -20,6 +19,8 @@ from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels, models_for
 from tasks.options.run_model_options import RunModelOptions
 from tasks.processes.judge_service import launch_for_scope
+from tasks.record.other_runs import RunReference
+from tasks.record.run_record import RunRecord
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home
@@ -33,14 +34,14 @@ class Run:
     Args:
         plan: Plan of the run, whose judge is running.
         folder: Run folder, locked by this run.
-        manifest: Content of run.json at the start of the run.
+        record: Record of the run at its start.
         subject: Subject of the run, which names its artifacts.
     """
 
     plan: RunPlan
     models: RunModels
     folder: RunFolder
-    manifest: Mapping[str, Any]
+    record: RunRecord
     subject: RunSubject
 
     @property
@@ -50,13 +51,11 @@ class Run:
 
 
 @contextmanager
-def start_run(
-    plan: RunPlan, origin: Mapping[str, Any] | None = None, subject: RunSubject | None = None
-) -> Iterator[Run]:
+def start_run(plan: RunPlan, origin: RunReference | None = None, subject: RunSubject | None = None) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
-        origin: Entries for the manifest on where the run comes from.
+        origin: Run that this is a rerun of; None if it is not.
         subject: Subject of the run; by default its deployment alone.
 
     Raises:
@@ -68,16 +67,15 @@ def start_run(
     is_judged = bool(plan.metrics.kinds)
     with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
         models, ready = models_for(str(flow_run.id), plan.storage.tables_root), plan.with_launched_judges(urls)
-        manifest = {
-            **build_manifest(ready, models),
-            "name": evaluation_name(outputs.name, about.name, ready.source.source),
-            "deployment": about.entry,
-            "start": start_entry(),
-            **(origin or {}),
-        }
-        run = Run(ready, models, folder, manifest, about)
-        in_use, running = mark_in_use(run.tables, manifest["run_id"]), start_runner(ready.storage, options.cache)
-        with record_run(folder, manifest, outputs.history), in_use, show_progress(about), running:
+        record = build_record(ready, models).extend(
+            name=evaluation_name(outputs.name, about.name, ready.source.source),
+            deployment=about.entry,
+            start=start_entry(),
+            **({} if origin is None else {"parent": origin}),
+        )
+        run = Run(ready, models, folder, record, about)
+        in_use, running = mark_in_use(run.tables, record.run_id), start_runner(ready.storage, options.cache)
+        with record_run(folder, record, outputs.history), in_use, show_progress(about), running:
             yield run
 
 

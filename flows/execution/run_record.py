@@ -5,7 +5,7 @@ import json
 import logging
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -16,8 +16,8 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.execution.calibration_lookup import calibration_entry
-from flows.execution.spending import spent_entry
+from flows.execution.calibration_lookup import find_agreement
+from flows.execution.spending import spent_entries
 from flows.planning.capabilities import find_unanswerable
 from flows.planning.run_plan import FolderPlan, RunPlan
 from flows.publishing.history_record import record_in_history
@@ -25,20 +25,21 @@ from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.stages import Stage
-from tasks.calibration.certificates import CERTIFICATE
-from tasks.calibration.judge_check import certificate_entry
+from tasks.calibration.judge_check import certificate_of
 from tasks.engine.formulas import digest_formulas
 from tasks.engine.registry import STAGES
 from tasks.models.judges.panel import PanelJudge
-from tasks.models.judges.protocol import CASCADE, NO_JUDGE, Judge
+from tasks.models.judges.protocol import NO_JUDGE, Judge, JudgeIdentity
 from tasks.models.judges.routed_judge import JudgeRole, cascade_of, members_of, roles_of, settings_for
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeOptions
+from tasks.record.judge_quality import CalibrationRecord
+from tasks.record.other_runs import BaselineRecord, ChangedRow, RowCounts
+from tasks.record.run_record import FORMAT, RELEASE, AnsweringJudge, CascadeRecord, RecordedConfig, RunRecord
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
+from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.release import version
-from tasks.runtime.usage import StageUsage
 from tasks.tables.row_changes import RowChanges, find_row_changes
 
 _logger = logging.getLogger(__name__)
@@ -77,29 +78,29 @@ def _create(folder: Path) -> bool:
 
 
 @contextmanager
-def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | None) -> Iterator[None]:
+def record_run(folder: RunFolder, record: RunRecord, history: str | None) -> Iterator[None]:
     """Write to run.json that the run is running and, if the block fails, how it ended and why, also to the history.
 
     Args:
-        manifest: Content of run.json at the start of the run.
+        record: Record of the run at its start.
         history: Address of the history, as in the option.
     """
     with folder.translate_write_errors():
-        folder.write_json(MANIFEST, {**manifest, "status": "running"})
+        folder.write_record(record)
     try:
         yield
     except BaseException as error:
         reason = "it was interrupted" if not isinstance(error, Exception) else str(error) or type(error).__name__
         status = "stopped" if isinstance(error, BudgetSpentError) else "failed"
         with suppress(OSError):  # the first error is the one to report
-            folder.write_json(MANIFEST, {**manifest, **spent_entry(), "status": status, "reason": reason})
+            folder.write_record(record.extend(**spent_entries(), status=status, reason=reason))
             for warning in record_in_history(history, folder.path):
                 _logger.warning(warning)
         raise
 
 
-def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
-    """Return the content of run.json at the start of a run.
+def build_record(plan: RunPlan, models: RunModels) -> RunRecord:
+    """Return the record of a run at its start.
 
     Args:
         plan: Plan of a run whose judge is running.
@@ -112,63 +113,64 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
     prompts = {} if judge is None else _served_prompts(plan.models, judge, planned)
     embedder = selected.embedder() if _embeds(plan) else None
     recognized = [getattr(model, "recognized", None) for model in members]
-    identities: dict[str, Any] = {
-        "judge": NO_JUDGE if judge is None else judge.identity,
-        "embedder": None if embedder is None else embedder.identity,
-        "language": selected.pipeline().identity,
-    }
-    if plan.models.language.recognizer is not None:
-        identities["recognizer"] = selected.recognizer().identity
-    return {
-        "format": FORMAT,
-        "run_id": str(flow_run.id),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": plan.source.source,
-        "config": plan.record,
-        **{name: identity and _fields(identity) for name, identity in identities.items()},
-        "judges": [] if judge is None else [_role_entry(role) for role in roles_of(judge, kinds)],
-        "judge_features": _features(members[0]) if members else None,
-        "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
-        "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
-        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
-        "prompts": {str(kind): _digest_prompts(each, kind) for kind, each in prompts.items()},
-        "unanswerable": {} if judge is None else find_unanswerable(metrics.requests, judge),
-        "panel": _panel(judge),
-        CASCADE: _cascade(judge),
-        "formulas": digest_formulas(),
-        "stage_versions": {stage: STAGES[stage].version for stage in metrics.sharded_stages},
-        "calibration": calibration_entry(plan, models) if planned else {"metrics": {}, "not_covered": []},
-        CERTIFICATE: None if judge is None else certificate_entry(judge),
-        "left_out": {metric: list(columns) for metric, columns in metrics.left_out.items()},
-        "versions": {"python": platform.python_version(), "rag-assay": version()}
+    record = RunRecord(
+        format=FORMAT,
+        status="running",
+        run_id=str(flow_run.id),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        source=plan.source.source or "",
+        config=RecordedConfig(**plan.record),
+        judge=NO_JUDGE if judge is None else judge.identity,
+        embedder=None if embedder is None else embedder.identity,
+        language=selected.pipeline().identity,
+        judges=() if judge is None else tuple(_describe_role(role) for role in roles_of(judge, kinds)),
+        judge_features=_features(members[0]) if members else None,
+        server_warnings=tuple(text for model in (*members, embedder) for text in getattr(model, "warnings", ())),
+        foreign_answers=tuple(model.foreign for model in recognized if model is not None and model.foreign is not None),
+        judge_fingerprints={str(kind): judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
+        prompts={str(kind): _digest_prompts(each, kind) for kind, each in prompts.items()},
+        unanswerable={
+            metric: tuple(kinds)
+            for metric, kinds in ({} if judge is None else find_unanswerable(metrics.requests, judge)).items()
+        },
+        panel=_panel(judge),
+        cascade=_cascade(judge),
+        formulas=digest_formulas(),
+        stage_versions={stage: STAGES[stage].version for stage in metrics.sharded_stages},
+        calibration=find_agreement(plan, models) if planned else CalibrationRecord(metrics={}, not_covered=()),
+        certificate=None if judge is None else certificate_of(judge),
+        left_out={metric: tuple(columns) for metric, columns in metrics.left_out.items()},
+        versions={"python": platform.python_version(), RELEASE: version()}
         | {package: version_of(package) for package in _PACKAGES},
-    }
+    )
+    if plan.models.language.recognizer is None:
+        return record
+    return record.extend(recognizer=selected.recognizer().identity)
 
 
-def _role_entry(role: JudgeRole) -> dict[str, Any]:
-    """Return the entry of run.json on a judge and the questions that it answers."""
-    return {
-        "name": role.name,
-        "groups": [str(group) for group in role.groups],
-        "kinds": [str(kind) for kind in role.kinds],
+def _describe_role(role: JudgeRole) -> AnsweringJudge:
+    """Return a judge of a run and the questions that it answers."""
+    return AnsweringJudge(
         **_fields(role.judge.identity),
-        "features": _features(members_of(role.judge)[0]),
-        "panel": _panel(role.judge),
-    }
+        name=role.name,
+        groups=tuple(map(str, role.groups)),
+        kinds=tuple(map(str, role.kinds)),
+        features=_features(members_of(role.judge)[0]),
+        panel=_panel(role.judge),
+    )
 
 
-def _panel(judge: Judge | None) -> list[dict[str, Any]]:
-    return [_fields(member.identity) for member in judge.members] if isinstance(judge, PanelJudge) else []
+def _panel(judge: Judge | None) -> tuple[JudgeIdentity, ...]:
+    return tuple(member.identity for member in judge.members) if isinstance(judge, PanelJudge) else ()
 
 
-def _cascade(judge: Judge | None) -> dict[str, Any] | None:
-    """Return the entry of run.json on the cheaper judge of a cascade, which its thresholds must be about."""
+def _cascade(judge: Judge | None) -> CascadeRecord | None:
+    """Return the cheaper judge of a cascade, which its thresholds must be about."""
     found = None if judge is None else cascade_of(judge)
     if found is None or found.cascade is None:
         return None
     rule, (lead, name) = found.cascade, found.names
-    thresholds = {about: _fields(each) for about, each in rule.thresholds.items()}
-    return {"name": name, "lead": lead, "judge": rule.judge, "writer": rule.writer, "thresholds": thresholds}
+    return CascadeRecord(name=name, lead=lead, judge=rule.judge, writer=rule.writer, thresholds=dict(rule.thresholds))
 
 
 def _features(judge: Judge) -> dict[str, Any] | None:
@@ -202,48 +204,34 @@ def _fields(identity: Any) -> dict[str, Any]:
     return {name: getattr(identity, name) for name in identity.__slots__}
 
 
-def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> dict[str, Any]:
-    """Return the baseline's entry in run.json."""
-    changes = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES))
-    return {
-        "folder": str(earlier.folder),
-        "run_id": earlier.run_id,
-        "means": earlier.means(),
-        **rows_entry(changes),
-        **questions_entry(tables.total),
-    }
+def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> BaselineRecord:
+    """Return the record of the run that a run was compared with."""
+    changes, usage = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES)), tables.total
+    return BaselineRecord(
+        folder=str(earlier.folder),
+        run_id=earlier.run_id,
+        means=earlier.means(),
+        rows=count_rows(changes),
+        changed_columns=dict(Counter(column for columns in changes.changed.values() for column in columns)),
+        rows_changed=tuple(
+            ChangedRow(row_id=row_id, columns=columns) for row_id, columns in list(changes.changed.items())[:_MAX_ROWS]
+        ),
+        questions=usage.questions,
+        asked=usage.questions - usage.stored,
+        stored=usage.stored,
+        requests=usage.requests,
+    )
 
 
-def rows_entry(changes: RowChanges) -> dict[str, Any]:
-    """Return the counts of rows and of changed columns, and the first changed rows.
+def count_rows(changes: RowChanges) -> RowCounts:
+    """Return the numbers of rows by what became of them.
 
-    >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
-    {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}
+    >>> count_rows(RowChanges(("d",), (), {"a": ("response",)}, 2))
+    RowCounts(added=1, removed=0, changed=1, unchanged=2)
     """
-    return {
-        "rows": {
-            "added": len(changes.added),
-            "removed": len(changes.removed),
-            "changed": len(changes.changed),
-            "unchanged": changes.unchanged,
-        },
-        "changed_columns": dict(Counter(column for columns in changes.changed.values() for column in columns)),
-        "rows_changed": [
-            {"row_id": row_id, "columns": list(columns)}
-            for row_id, columns in list(changes.changed.items())[:_MAX_ROWS]
-        ],
-    }
-
-
-def questions_entry(usage: StageUsage) -> dict[str, int]:
-    """Return the counts of judge questions: all, asked, and answered from the cache.
-
-    >>> questions_entry(StageUsage(questions=10, stored=7, requests=4))
-    {'questions': 10, 'asked': 3, 'stored': 7, 'requests': 4}
-    """
-    return {
-        "questions": usage.questions,
-        "asked": usage.questions - usage.stored,
-        "stored": usage.stored,
-        "requests": usage.requests,
-    }
+    return RowCounts(
+        added=len(changes.added),
+        removed=len(changes.removed),
+        changed=len(changes.changed),
+        unchanged=changes.unchanged,
+    )

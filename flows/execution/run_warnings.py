@@ -9,11 +9,13 @@ from flows.planning.metric_plan import MetricPlan, judges_conversations
 from metric_core.claims.unread_markers import find_unread_marker
 from metric_core.columns import EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXT_IDS
 from metric_core.stages import Stage
+from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.recognizers.detection import UNKNOWN, language_name
 from tasks.options.conversation_options import ConversationOptions
 from tasks.options.language_options import LanguageSettings
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
+from tasks.record.run_record import RunRecord
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime.activity import describe_cut_off
 from tasks.runtime.usage import StageUsage
@@ -35,16 +37,12 @@ _OTHER_LANGUAGES = {
 """Name of what may be in another language -> sentence about it."""
 
 
-def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
-    """Return sentences about the texts of a run that its models were not made for.
-
-    Args:
-        manifest: Content of run.json.
-    """
+def text_warnings(tables: RunTables, record: RunRecord) -> list[str]:
+    """Return sentences about the texts of a run that its models were not made for."""
     noticed = tables.total
-    warnings = [_describe_long_texts(noticed.long_texts, manifest)] if noticed.long_texts else []
+    warnings = [_describe_long_texts(noticed.long_texts, record.embedder)] if noticed.long_texts else []
     warnings += _describe_other_languages(noticed.other_languages)
-    models = _measured_models(manifest, set(tables.stages))
+    models = _measured_models(record, set(tables.stages))
     known = set.intersection(*map(set, models.values())) if models else set[str]()
     others = {code: rows for code, rows in noticed.languages.items() if code not in {*known, UNKNOWN}}
     return [*warnings, _describe_languages(noticed.languages, others, models)] if models and others else warnings
@@ -55,21 +53,24 @@ def count_languages(tables: RunTables) -> dict[str, int]:
     return dict(sorted(tables.total.languages.items(), key=lambda item: -item[1]))
 
 
-def _describe_long_texts(count: int, manifest: Mapping[str, Any]) -> str:
+def _describe_long_texts(count: int, embedder: EmbedderIdentity | None) -> str:
     texts, vectors = ("text is", "its vector is") if count == 1 else ("texts are", "their vectors are")
+    model = "" if embedder is None else embedder.model
     return (
-        f"{count:,} {texts} longer than the embedder {manifest['embedder']['model']} reads at once; {vectors} averaged "
-        "over windows that cover the whole text"
+        f"{count:,} {texts} longer than the embedder {model} reads at once; {vectors} averaged over windows that cover "
+        "the whole text"
     )
 
 
-def _measured_models(manifest: Mapping[str, Any], stages: set[Stage]) -> dict[str, list[str]]:
+def _measured_models(record: RunRecord, stages: set[Stage]) -> dict[str, list[str]]:
     """Return the languages on which the models that the run used were measured, for models that say so."""
-    judge, embedder = manifest.get("judge") or {}, manifest.get("embedder") or {}
-    uses_embedder = Stage.SIMILARITY in stages or find_backend(Group.JUDGES, judge.get("backend")).compares_vectors
-    models = {"judge": judge.get("languages"), "embedder": embedder.get("languages") if uses_embedder else None}
-    if Stage.ENTITIES in stages and not manifest.get("recognizer"):
-        models["pipeline of entities"] = _languages_of_pipelines((manifest.get("config") or {}).get("language") or {})
+    judge, embedder = record.judge, record.embedder
+    uses_embedder = Stage.SIMILARITY in stages or find_backend(Group.JUDGES, judge.backend).compares_vectors
+    models: dict[str, Sequence[str]] = {"judge": judge.languages}
+    if embedder is not None and uses_embedder:
+        models["embedder"] = embedder.languages
+    if Stage.ENTITIES in stages and record.recognizer is None:
+        models["pipeline of entities"] = _languages_of_pipelines(record.config.language)
     return {name: list(languages) for name, languages in models.items() if languages}
 
 

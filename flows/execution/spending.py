@@ -6,11 +6,12 @@ from typing import Any
 from metric_core.question_kinds import ON_CLAIMS, KindGroup
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
-from tasks.metering.money import cost_entry, money_of
-from tasks.metering.throughput import throughput_entry
+from tasks.metering.money import money_of, total_cost
+from tasks.metering.throughput import measure_servers
 from tasks.options.cost_options import CostOptions, Prices
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.run_model_options import RunModelOptions
+from tasks.record.cost import CostRecord, ThroughputRecord
 from tasks.runs.judge_roles import groups_of
 from tasks.runtime.usage import KindUsage, StageUsage, Usage
 
@@ -58,34 +59,34 @@ def _model_of(judge: SingleJudgeSettings) -> str:
     return judge.backend if server is None else server.model or " and ".join(server.urls)
 
 
-def cost_so_far() -> dict[str, Any] | None:
-    """Return the entry `cost` of run.json: what the questions of a run have cost, with those of its anchor.
+def cost_so_far() -> CostRecord | None:
+    """Return what the questions of a run have cost, with those of its anchor.
 
     Returns:
-        The entry; None if nothing has a price.
+        The cost; None if nothing has a price.
     """
     meter = current_meter()
-    return None if meter is None else cost_entry(meter.money_by_judge)
+    return None if meter is None else total_cost(meter.money_by_judge)
 
 
-def measure_throughput(rows: int) -> dict[str, Any] | None:
-    """Return the entry `throughput` of run.json for the requests so far; None if no server was asked.
+def measure_throughput(rows: int) -> ThroughputRecord | None:
+    """Return how fast servers have answered so far; None if no server was asked.
 
     Args:
         rows: Number of rows that were evaluated.
     """
     meter = current_meter()
-    return None if meter is None else throughput_entry(meter.records(), rows)
+    return None if meter is None else measure_servers(meter.records(), rows)
 
 
-def spent_entry() -> dict[str, Any]:
-    """Return the entries of run.json on what a run that did not finish has asked and cost."""
+def spent_entries() -> dict[str, Any]:
+    """Return the entries of the record on what a run that did not finish has asked and cost."""
     meter = current_meter()
     if meter is None:
         return {}
     usage = meter.usage
     names = ("requests", "prompt_tokens", "cached_tokens", "output_tokens", "seconds")
-    spent = {name: getattr(usage, name) for name in names}
+    spent = StageUsage(**{name: getattr(usage, name) for name in names})
     return {"usage": spent, "cost": cost_so_far()} if usage.requests else {}
 
 

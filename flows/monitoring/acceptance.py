@@ -7,6 +7,7 @@ from typing import Any
 
 from flows.publishing.history_record import record_in_history
 from flows.publishing.run_subject import subject_name
+from tasks.record.run_record import DeploymentRecord
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT, EVALUATIONS, Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
@@ -38,7 +39,7 @@ def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
     """
     run = FinishedRun(folder)
     outcome = read_outcome(run.folder) or _unmonitored(run)
-    deployment = str((run.manifest.get("deployment") or {}).get("name") or DEFAULT_DEPLOYMENT)
+    deployment = (run.record.deployment or DeploymentRecord()).name or DEFAULT_DEPLOYMENT
     store = Baselines(root or outcome.baselines, deployment if outcome.index else EVALUATIONS)
     key = outcome.index or outcome.name
     earlier = store.current(key)
@@ -48,7 +49,7 @@ def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
         announced=_started(run),
         run_id=run.run_id,
         folder=str(run.folder),
-        dataset=str(run.manifest.get("source") or ""),
+        dataset=run.record.source,
         accepted=datetime.now(UTC),
         why="manual",
     )
@@ -56,19 +57,19 @@ def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
     message = f"{outcome.message}; accepted manually" if outcome.message else "accepted manually"
     changes: dict[str, Any] = {"accepted": True, "message": message, "baselines": store.root}
     write_outcome(run.folder, outcome.model_copy(update=changes))
-    warnings = record_in_history(run.manifest["config"].get("history"), run.folder)
+    warnings = record_in_history(run.record.config.history, run.folder)
     return ManualAcceptance(baseline, earlier, warnings)
 
 
 def _unmonitored(run: FinishedRun) -> RunOutcome:
     """Return the outcome of a run that `assay run` or a deployment evaluated without the chain."""
-    subject = run.manifest.get("deployment") or {}
-    index, started = str(subject.get("index") or ""), _started(run)
-    name = run.manifest.get("name") or subject_name(run.config.get("name"), run.manifest.get("source"), index)
-    version = str(subject.get("version") or "") or f"{started:%Y-%m-%dT%H:%M:%SZ}"
+    record, subject, started = run.record, run.record.deployment or DeploymentRecord(), _started(run)
+    index = subject.index
+    name = record.name or subject_name(record.config.name, record.source, index)
+    version = subject.version or f"{started:%Y-%m-%dT%H:%M:%SZ}"
     return RunOutcome(name=name, trigger="manual", index=index, version=version)
 
 
 def _started(run: FinishedRun) -> datetime:
-    time = datetime.fromisoformat(str(run.manifest["created"]))
+    time = datetime.fromisoformat(run.record.created)
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

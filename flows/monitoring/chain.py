@@ -178,7 +178,7 @@ class _Chain:
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.options.history, self.folder)
-            lacks = "; ".join(missing_scores(run.manifest.get("anchor") or {}))
+            lacks = "; ".join(missing_scores(run.record.anchor))
             if self._matching.match is not None:
                 RunRows.from_run(run, self._matching)
         except (ConfigError, NotRecordedError, RunFolderError) as error:

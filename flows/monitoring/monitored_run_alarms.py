@@ -157,8 +157,8 @@ def explain(options: MonitoringOptions | None, folder: Path, runs: Sequence[Reco
 
 def _read_settings(options: MonitoringOptions, run: FinishedRun) -> tuple[Matching, AlarmSettings]:
     """Return how rows are matched, grouped and sliced, and the settings of the alarms."""
-    by = options.by or run.config.get("by")
-    started = datetime.fromisoformat(str(run.manifest["created"]))
+    by = options.by or run.record.config.by
+    started = datetime.fromisoformat(run.record.created)
     settings = AlarmSettings(runs=runs_per_year(options.deploy, started))
     return Matching(options.deploy.match, by, options.slices), settings
 

@@ -1,9 +1,8 @@
 """Find what is wrong around a monitored run: its data, its judges, and scheduled runs that did not take place."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from flows.config.result_options import MonitoringOptions
 from flows.monitoring.clock_checks import keep_past, present
@@ -18,10 +17,10 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.repeats import AnchorRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import find_changed_judges, read_findings
+from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import OutcomeIncident
-from tasks.runs.run_folder import ANCHOR
 
 _LEAST_COLLAPSED = 3.0
 """Least number of rows whose scores became the extreme one, so that it is not chance."""
@@ -80,33 +79,35 @@ def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun])
     Raises:
         RunFolderError: The run folder is damaged.
     """
-    manifest = FinishedRun(folder).manifest
+    record = FinishedRun(folder).record
     changed = [
         OutcomeIncident(
-            key=f"judge:{each['judge']}",
+            key=f"judge:{each.judge}",
             kind="judge",
-            sentence=each["told"]["sentence"],
-            since=datetime.fromisoformat(each["told"]["since"]),
+            sentence=each.told.sentence,
+            since=datetime.fromisoformat(each.told.since),
             run_id=run_id,
         )
-        for each in find_changed_judges(read_findings(manifest))
+        for each in find_changed_judges(record.repeat)
+        if each.told is not None
     ]
-    return changed or list(_find_collapsed(manifest, run_id, runs))
+    return changed or list(_find_collapsed(record.anchor, run_id, runs))
 
 
-def _find_collapsed(manifest: Mapping[str, Any], run_id: str, runs: Sequence[RecordedRun]) -> Iterator[OutcomeIncident]:
+def _find_collapsed(anchor: AnchorRecord | None, run_id: str, runs: Sequence[RecordedRun]) -> Iterator[OutcomeIncident]:
     """Yield an incident for each metric by which all anchor rows have the same score, though they had others before."""
-    anchor = manifest.get(ANCHOR) or {}
-    earlier = [each.details.get(ANCHOR) or {} for each in runs]
-    same = [each for each in earlier if each.get("digest") == anchor.get("digest")]
-    for metric, now in (anchor.get("metrics") or {}).items():
-        means = [(each.get("metrics") or {}).get(metric, {}).get("mean") for each in same]
+    if anchor is None:
+        return
+    earlier = [run.details.anchor for run in runs]
+    same = [each.metrics for each in earlier if each is not None and each.digest == anchor.digest]
+    for metric, now in anchor.metrics.items():
+        means = [metrics[metric].mean for metrics in same if metric in metrics]
         usual = next((mean for mean in reversed(means) if mean not in (None, 0.0, 1.0)), None)
-        if now["mean"] not in (0.0, 1.0) or usual is None:
+        if now.mean is None or now.mean not in (0.0, 1.0) or usual is None:
             continue
-        if abs(usual - now["mean"]) * now["scored"] >= _LEAST_COLLAPSED:
+        if abs(usual - now.mean) * now.scored >= _LEAST_COLLAPSED:
             sentence = (
-                f"the judge gives all {now['scored']} rows of the anchor the same {metric}, {now['mean']:g}, where "
+                f"the judge gives all {now.scored} rows of the anchor the same {metric}, {now.mean:g}, where "
                 f"their mean was {usual:.3f}: its scores say nothing about the system. Look at the server of the "
                 "judge; do not accept this run"
             )

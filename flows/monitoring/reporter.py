@@ -25,7 +25,7 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.publishing.history_record import record_without_results
 from flows.publishing.metrics_file import write_metrics_file
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
-from tasks.history.recorded_run import UNDELIVERED, RecordedRun
+from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.options.narrow import narrow
 from tasks.prefect_support.patience import is_unavailable
 from tasks.prefect_support.run_log import run_logger
@@ -171,7 +171,7 @@ class Reporter:
             self.monitored_run.trigger,
             self.monitored_run.start.due,
         )
-        details = {UNDELIVERED: list(undelivered)} if undelivered else {}
+        details = RunDetails(undelivered=undelivered) if undelivered else RunDetails()
         run = replace(run, source=self.monitored_run.dataset, details=details)
         unrecorded = record_without_results(self.options, run)
         for warning in (*unrecorded, *write_metrics_file(self.options, self.name, self.monitored_run.subject, None)):

@@ -33,8 +33,7 @@ from tasks.reports.run.summary_rows import (
     usage_rows,
     verdict_line,
 )
-from tasks.runs.run_folder import MANIFEST, RunFolder
-from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
+from tasks.runs.run_folder import RunFolder
 from tasks.runtime.progress import listen
 from tasks.runtime.threads import start_thread
 
@@ -61,15 +60,15 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
     Returns:
         A warning for each artifact that could not be written.
     """
-    summary, manifest = folder.read_json(SUMMARY_FILE), folder.read_json(MANIFEST)
-    usage = [dict(zip(USAGE_HEADINGS, row, strict=True)) for row in usage_rows(manifest)]
+    summary, record = folder.read_summary(), folder.read_finished_record()
+    usage = [dict(zip(USAGE_HEADINGS, row, strict=True)) for row in usage_rows(record)]
     metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
     places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
     if settings.link is not None:
         places = f"[Report]({settings.link_to(folder.path, folder.report.name)})"
     writers: dict[str, tuple[Callable[..., object], Any, str]] = {
         USAGE: (create_table_artifact, usage, "Questions and cost of the stages"),
-        SUMMARY: (create_table_artifact, metrics, _describe(summary["rows"], verdict_line(manifest))),
+        SUMMARY: (create_table_artifact, metrics, _describe(summary.rows, verdict_line(record))),
         REPORT: (create_markdown_artifact, places, "Location of the results"),
     }
     return tuple(

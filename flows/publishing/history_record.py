@@ -6,7 +6,7 @@ from flows.config.history_options import HistoryOptions, history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
-from tasks.runs.run_folder import MANIFEST, RunFolder
+from tasks.runs.run_folder import RunFolder
 
 
 class NotRecordedError(AssayError):
@@ -44,7 +44,7 @@ def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
     try:
         catalogue = Catalogue(history)
         run = catalogue.record(folder)
-        page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
+        page = RunFolder(folder).read_record().config.history_page
     except AssayError as error:
         advice = f"`assay history --rebuild {folder}` records it"
         raise NotRecordedError(f"the run was not recorded in the history; {advice}. {error}") from error

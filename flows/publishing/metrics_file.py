@@ -8,10 +8,9 @@ everyone who can see the monitoring can read them.
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
@@ -23,7 +22,9 @@ from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import COMPLETED
 from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.patience import is_unavailable
-from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
+from tasks.runs.run_folder import SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
 
 _RUN_FAILED = "1 if the latest run could not be finished, or too many cells of a metric failed, else 0."
@@ -59,9 +60,9 @@ def write_metrics_file(
     if folder is None:
         gauges.set("run_failed", _RUN_FAILED, 1)
     else:
-        manifest, ended = folder.read_json(MANIFEST), _finished(folder)
-        _set_result(gauges, manifest, folder.read_json(SUMMARY), ended)
-        succeeded = None if manifest["failures"] else ended
+        record, ended = folder.read_finished_record(), _finished(folder)
+        _set_result(gauges, record, folder.read_summary(), ended)
+        succeeded = None if record.failures else ended
     gauges.set("last_run_timestamp_seconds", "Time at which the latest run ended, with a result or without.", ended)
     warnings = []
     try:
@@ -96,9 +97,9 @@ def describe_figures(folder: Path) -> bytes:
         RunFolderError: The folder does not hold a finished run.
     """
     run = RunFolder(folder)
-    manifest = run.read_finished_manifest()
-    gauges = _Gauges(RunSubject(**(manifest.get("deployment") or {})))
-    _set_result(gauges, manifest, run.read_json(SUMMARY), _finished(run))
+    record = run.read_finished_record()
+    gauges = _Gauges(RunSubject.of_record(record.deployment))
+    _set_result(gauges, record, run.read_summary(), _finished(run))
     return generate_latest(gauges.registry)
 
 
@@ -147,34 +148,33 @@ def _set_history(gauges: "_Gauges", address: str | None, name: str, succeeded: f
         gauges.set("availability", "Share of the scheduled runs that have a result.", each.share, window=window)
 
 
-def _set_result(gauges: "_Gauges", manifest: Mapping[str, Any], summary: Mapping[str, Any], finished: float) -> None:
+def _set_result(gauges: "_Gauges", record: RunRecord, summary: RunSummary, finished: float) -> None:
     """Set the figures of a finished run.
 
     Args:
-        manifest: Content of run.json.
-        summary: Content of summary.json.
         finished: Time at which the run finished, in seconds since 1970.
     """
-    gauges.set("rows", "Rows that were evaluated.", summary["rows"])
-    gauges.set("bad_rows", "Rows that were left out because they are bad.", manifest["bad_row_count"])
-    gauges.set("run_seconds", "Wall time of the run before its report was written.", manifest["seconds"])
+    gauges.set("rows", "Rows that were evaluated.", summary.rows)
+    gauges.set("bad_rows", "Rows that were left out because they are bad.", record.bad_row_count)
+    gauges.set("run_seconds", "Wall time of the run before its report was written.", record.seconds)
     gauges.set("run_finished_timestamp_seconds", "Time at which the run finished, since 1970.", finished)
-    gauges.set("run_failed", _RUN_FAILED, int(bool(manifest["failures"])))
-    for metric in summary["metrics"]:
-        key = metric["metric"]
+    gauges.set("run_failed", _RUN_FAILED, int(bool(record.failures)))
+    for metric in summary.metrics:
+        key, distribution = metric.metric, metric.distribution
         for state in _STATES:
-            gauges.set("cells", "Cells by metric and state.", metric[state], metric=key, state=state)
-        distribution = metric["distribution"] or {}
-        interval = distribution.get("interval") or {}
-        gauges.set("mean", "Mean score.", distribution.get("mean"), metric=key)
-        gauges.set("mean_low", "Lower end of the interval of the mean.", interval.get("low"), metric=key)
-        gauges.set("mean_high", "Upper end of the interval of the mean.", interval.get("high"), metric=key)
-    for stage, entry in manifest["stages"].items():
-        gauges.set("questions", "Distinct questions to the models.", entry["questions"], stage=stage)
-        gauges.set("cached_questions", "Questions whose answers were cached.", entry["stored"], stage=stage)
-        gauges.set("requests", "Requests sent to servers, with retries.", entry["requests"], stage=stage)
-        for kind in ("prompt", "output"):
-            gauges.set("tokens", "Tokens sent and generated.", entry[f"{kind}_tokens"], stage=stage, kind=kind)
+            gauges.set("cells", "Cells by metric and state.", getattr(metric, state), metric=key, state=state)
+        mean = None if distribution is None else distribution.mean
+        interval = None if distribution is None else distribution.interval
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        gauges.set("mean", "Mean score.", mean, metric=key)
+        gauges.set("mean_low", "Lower end of the interval of the mean.", low, metric=key)
+        gauges.set("mean_high", "Upper end of the interval of the mean.", high, metric=key)
+    for stage, work in record.stages.items():
+        gauges.set("questions", "Distinct questions to the models.", work.questions, stage=stage)
+        gauges.set("cached_questions", "Questions whose answers were cached.", work.stored, stage=stage)
+        gauges.set("requests", "Requests sent to servers, with retries.", work.requests, stage=stage)
+        for kind, tokens in (("prompt", work.prompt_tokens), ("output", work.output_tokens)):
+            gauges.set("tokens", "Tokens sent and generated.", tokens, stage=stage, kind=kind)
 
 
 class _Gauges:

@@ -11,6 +11,7 @@ from prefect.context import FlowRunContext
 from prefect.runtime import deployment, flow_run
 
 from tasks.history.run_entry import evaluation_name
+from tasks.record.run_record import DeploymentRecord
 
 _LONGEST = 80
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
@@ -34,10 +35,15 @@ class RunSubject:
         """Return the subject of the current flow run."""
         return cls(_deployment_name(), index, version)
 
+    @classmethod
+    def of_record(cls, deployment: DeploymentRecord | None) -> "RunSubject":
+        """Return the subject of a finished run."""
+        return cls() if deployment is None else cls(deployment.name, deployment.index, deployment.version)
+
     @property
-    def entry(self) -> dict[str, str] | None:
-        """The entry of run.json; None for a run that was started manually."""
-        return asdict(self) if any(asdict(self).values()) else None
+    def entry(self) -> DeploymentRecord | None:
+        """The entry of the record of the run; None for a run that was started manually."""
+        return DeploymentRecord(**asdict(self)) if any(asdict(self).values()) else None
 
     def key(self, kind: str) -> str:
         """Return the key of an artifact: all runs of a deployment and an index share it, so it shows their history.

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
-from metric_core.statistics.judge_variance import read_judge_variance
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
@@ -23,6 +22,7 @@ from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.history.earlier_changes import add_earlier_changes
+from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.mean_variance import read_second_judgments
 
@@ -79,7 +79,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         metrics=metrics,
         slices=tuple(compare_slices(shared, pair.slices, options.seed)),
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
-        bias_corrected=correct_differences((before.folder, before.manifest), (after.folder, after.manifest), columns),
+        bias_corrected=correct_differences((before.folder, before.record), (after.folder, after.record), columns),
         changed=_find_changed(SideFinder(before, pair), metrics),
         seed=options.seed,
         match=options.matching.match,
@@ -160,18 +160,16 @@ def _apply_rules(
         return None
     run = pair.b.run
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
-    corrected = find_corrections(run.folder, run.manifest) if needs_labels else {}
+    corrected = find_corrections(run.folder, run.record) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
     facts = GateFacts(
         agreements=_of_judges(read_agreements, run, other_judge),
         flips=_of_judges(read_flips, run, other_judge),
         corrected=means,
         slices=pair.slices,
-        judge_variances={
-            metric: read_judge_variance(entry) for metric, entry in run.manifest.get("judge_variance", {}).items()
-        },
+        judge_variances=dict(run.record.judge_variance),
     )
-    judged = read_second_judgments(run.manifest)
+    judged = read_second_judgments(run.record)
     averaged = [
         column.average({pair.b.keys[row]: scores for row, scores in judged.get(column.metric, {}).items()})
         for column in columns
@@ -215,15 +213,15 @@ def find_unsettled_rows(
 
 
 def _of_judges(
-    read: Callable[[Mapping[str, Any]], Mapping[str, T]], run: FinishedRun, baseline: FinishedRun | None
+    read: Callable[[RunRecord], Mapping[str, T]], run: FinishedRun, baseline: FinishedRun | None
 ) -> dict[str, tuple[T, ...]]:
     """Return, per metric, what is known of the judge of the run, and of that of the baseline if it is given.
 
     Args:
-        read: Reads it from run.json.
+        read: Reads it from the record of a run.
     """
-    current = read(run.manifest)
-    earlier = {} if baseline is None else read(baseline.manifest)
+    current = read(run.record)
+    earlier = {} if baseline is None else read(baseline.record)
     return {key: (known, *([earlier[key]] if key in earlier else [])) for key, known in current.items()}
 
 

@@ -1,11 +1,14 @@
 """Provide a finished run as an object: its numbers, tables, report, and scores in other programs' formats."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.blocks import Line, own
 from tasks.reports.documents.html import to_html
 from tasks.reports.exports.score_tables import (
@@ -37,24 +40,31 @@ class RunResult:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        self.manifest: Mapping[str, Any] = run_folder.RunFolder(self.folder).read_finished_manifest()
+        self.record: RunRecord = run_folder.RunFolder(self.folder).read_finished_record()
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
         """The content of run.json: source, judge, models and cost."""
+        return self.record.to_json()
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:
         """The metrics of summary.json: mean, interval, and the counts scored, undefined and failed."""
-        metrics = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)["metrics"]
-        return {metric["metric"]: metric for metric in metrics}
+        return {metric.metric: asdict(metric) for metric in self._summary.metrics}
+
+    @cached_property
+    def _summary(self) -> RunSummary:
+        return run_folder.RunFolder(self.folder).read_summary()
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Sentences on metrics with too many failed cells; see the option `fail_on_failed`."""
-        return tuple(self.manifest.get("failures", ()))
+        return self.record.failures
 
     @property
     def judge(self) -> str:
         """A note on the judge and its reliability."""
-        return str(self.manifest["judge"]["note"])
+        return self.record.judge.note
 
     @property
     def anchor(self) -> "RunResult | None":
@@ -71,7 +81,7 @@ class RunResult:
 
         Empty if the run has no slices; see the option `slices`.
         """
-        return RunTable(slice_scores_table(run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)))
+        return RunTable(slice_scores_table(self._summary.slices))
 
     def samples(self) -> RunTable:
         """Return the evaluated rows."""
@@ -111,16 +121,13 @@ class RunResult:
         return write_report(self.folder, rows, None if out is None else Path(out).expanduser())
 
     def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r}, {self.manifest['rows']} rows, {len(self.summary)} metrics)"
+        return f"Run({str(self.folder)!r}, {self.record.rows} rows, {len(self.summary)} metrics)"
 
     def _repr_html_(self) -> str:
-        summary = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)
-        title = Line(
-            (own(f"{self.manifest['rows']:,} rows of "), shown_source(str(self.manifest["source"]))), is_strong=True
-        )
-        judge, meaning = Line((own("Judge: "), self.judge)), verdict_line(self.manifest)
+        title = Line((own(f"{self.record.rows:,} rows of "), shown_source(self.record.source)), is_strong=True)
+        judge, meaning = Line((own("Judge: "), self.judge)), verdict_line(self.record)
         more = [] if meaning is None else [Line(own(f"{meaning[0].upper()}{meaning[1:]}."))]
-        return to_html([title, summary_table(summary), judge, *more])
+        return to_html([title, summary_table(self._summary), judge, *more])
 
 
 @shortens_tracebacks

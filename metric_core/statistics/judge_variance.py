@@ -12,7 +12,6 @@ Source: Searle, Casella and McCulloch, "Variance Components" (1992), sections 3.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -95,17 +94,6 @@ class VarianceShares:
             f"three votes a row would narrow the interval by {100 * by_votes:.0f} %, three times the rows by "
             f"{100 * by_rows:.0f} %"
         )
-
-
-def read_judge_variance(entry: Mapping[str, Any]) -> JudgeVariance:
-    """Return the variance that an entry of run.json holds.
-
-    Args:
-        entry: The fields of a variance, and others.
-    """
-    fields = {name: entry[name] for name in ("rows", "judge", "run", "noise")}
-    interval = entry["interval"]
-    return JudgeVariance(**fields, interval=None if interval is None else Interval(**interval))
 
 
 def estimate_judge_variance(

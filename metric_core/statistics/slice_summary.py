@@ -1,7 +1,7 @@
 """Summarize slices: the metrics of each, and whether they are worse than those of the other rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -28,16 +28,21 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class SlicedMetric:
-    """A metric over the rows of a slice.
+class SlicedMetric(MetricSummary):
+    """Summary of a metric over the rows of a slice, without reasons.
 
     Args:
         rest: The other rows; None for a metric without a direction, bounds or one scale, and for fewer than five rows
             or groups on either side.
     """
 
-    summary: MetricSummary
-    rest: Rest | None
+    rest: Rest | None = None
+
+    @classmethod
+    def from_summary(cls, summary: MetricSummary, rest: Rest | None) -> "SlicedMetric":
+        """Return the summary with the other rows in place of its reasons."""
+        values = {each.name: getattr(summary, each.name) for each in fields(MetricSummary)}
+        return cls(**values | {"reasons": {}, "rest": rest})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +51,14 @@ class SliceSummary:
 
     Args:
         value: Value of its rows.
+        is_small: True if there are so few rows that the means can be far from the truth.
         metrics: Metrics over these rows, in the order of the run.
     """
 
     value: str
     rows: int
+    is_small: bool
     metrics: tuple[SlicedMetric, ...]
-
-    @property
-    def is_small(self) -> bool:
-        """Whether there are so few rows that the means can be far from the truth."""
-        return self.rows < SMALL_SLICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class SlicedCells:
         found = self.counts.get(sliced.column, {})
         rests = dict(self._compare_with_rest(sliced.column, found))
         return {
-            value: SlicedMetric(found.get(value, self._count()).summarize_slice(), rests.get(value))
+            value: SlicedMetric.from_summary(found.get(value, self._count()).summarize_slice(), rests.get(value))
             for value in sliced.sizes
         }
 
@@ -154,7 +156,7 @@ def summarize_slices(metrics: Sequence[SlicedCells], slices: Sequence[RowSlices]
     >>> slices = [divide_rows("topic", rows)]
     >>> cells.add_all(((row, Score.scored(float(i % 2)), "") for i, row in enumerate(rows)), slices)
     >>> [column] = summarize_slices([cells], slices)
-    >>> [(one.value, one.metrics[0].summary.distribution.mean, one.metrics[0].rest.is_worse) for one in column.slices]
+    >>> [(one.value, one.metrics[0].distribution.mean, one.metrics[0].rest.is_worse) for one in column.slices]
     [('travel', 1.0, False), ('vacation', 0.0, True)]
     """
     found = [[cells.summarize(sliced) for cells in metrics] for sliced in slices]
@@ -167,7 +169,7 @@ def summarize_slices(metrics: Sequence[SlicedCells], slices: Sequence[RowSlices]
             values=sliced.distinct,
             merged=sliced.merged,
             slices=tuple(
-                SliceSummary(value, rows, tuple(by_value[value] for by_value in column))
+                SliceSummary(value, rows, rows < SMALL_SLICE, tuple(by_value[value] for by_value in column))
                 for value, rows in sliced.sizes.items()
             ),
         )

@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
@@ -80,7 +80,7 @@ class MetricSummary:
     distribution: Distribution | None
     scales: dict[str, Distribution]
     categories: dict[str, int]
-    reasons: dict[str, int]
+    reasons: dict[str, int] = field(default_factory=dict)
 
 
 def summarize(

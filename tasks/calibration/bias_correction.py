@@ -9,11 +9,10 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from metric_core.calibration.estimates import Estimate
 from metric_core.calibration.judge_error import (
@@ -31,14 +30,11 @@ from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import read_run_labels
+from tasks.record.judge_quality import CalibratedMetric, OwnLabels
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.runs.row_grouping import columns_with, group_names, read_groups
 from tasks.runs.run_folder import RunFolder
-
-BIAS_CORRECTED = "bias_corrected"
-"""Name of the entry of summary.json with the bias-corrected means."""
-
-_FORMER_NAME = "people"
-_ERROR: TypeAdapter[JudgeErrorFit] = TypeAdapter(JudgeErrorFit)
 
 
 class Method(StrEnum):
@@ -68,11 +64,9 @@ class LabelScale:
     unit: str = "rows"
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> "LabelScale":
-        """Return the scale in an entry of run.json."""
-        span = facts.get("span")
-        unit = str(facts.get("unit", "rows"))
-        return cls(facts["label"], None if span is None else (float(span[0]), float(span[1])), unit)
+    def of_labels(cls, labels: CalibratedMetric | OwnLabels) -> "LabelScale":
+        """Return the scale of labels that a record tells of."""
+        return cls(labels.label, labels.span, labels.unit if isinstance(labels, OwnLabels) else "rows")
 
     def from_unit(self, value: float, *, is_difference: bool = False) -> float:
         """Return a value from 0 to 1 on the scale of the labels."""
@@ -108,44 +102,40 @@ class Correction:
         is_own = self.method in {Method.POWERED, Method.LABELS}
         return CorrectedMean(self.estimate, span, self.rows, self.reason, self.labelled, is_own)
 
-    def to_entry(self, is_difference: bool = False) -> dict[str, Any]:
-        """Return the correction on the scale of the labels, for summary.json: grades, or the share of yes."""
+    def to_record(self, is_difference: bool = False) -> CorrectedMeanRecord:
+        """Return the correction on the scale of the labels: grades, or the share of yes."""
         whole = Interval(-1.0 if is_difference else 0.0, 1.0)
-        value = None if self.estimate is None else self.estimate.value
         interval = whole if self.estimate is None else self.estimate.interval()
-        ends = {"value": value, "low": interval.low, "high": interval.high}
-        scaled = {
-            name: None if end is None else self.scale.from_unit(end, is_difference=is_difference)
-            for name, end in ends.items()
-        }
-        facts = {"method": str(self.method), "reason": self.reason, "labelled": self.labelled, "rows": self.rows}
-        facts |= {} if self.scale.unit == "rows" else {"unit": self.scale.unit}
-        return {"label": self.scale.label, "span": self.scale.span, **scaled, **facts}
+        scaled = partial(self.scale.from_unit, is_difference=is_difference)
+        unit = {} if self.scale.unit == "rows" else {"unit": self.scale.unit}
+        return CorrectedMeanRecord(
+            label=self.scale.label,
+            span=self.scale.span,
+            value=None if self.estimate is None or self.estimate.value is None else scaled(self.estimate.value),
+            low=scaled(interval.low),
+            high=scaled(interval.high),
+            method=str(self.method),
+            reason=self.reason,
+            labelled=self.labelled,
+            rows=self.rows,
+            **unit,
+        )
 
 
-def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, JudgeErrorFit]:
-    """Return the judge's error by metric key, for the metrics that a calibration covers.
-
-    Args:
-        manifest: Content of run.json.
-    """
-    return {
-        key: _ERROR.validate_python(facts["error"])
-        for key, facts in _facts(manifest).items()
-        if facts.get("error") is not None
-    }
+def known_judge_errors(record: RunRecord) -> dict[str, JudgeErrorFit]:
+    """Return the judge's error by metric key, for the metrics that a calibration covers."""
+    return {key: facts.error for key, facts in _facts(record).items() if facts.error is not None}
 
 
-def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Correction]:
+def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     """Return the bias-corrected mean of each metric with labels or a calibration.
 
     Args:
         folder: Run folder with the scores.
-        manifest: Content of run.json.
     """
     found = {}
-    by = (manifest.get("config") or {}).get("by")
-    for key, facts in _facts(manifest).items():
+    by = record.config.by
+    for key, facts in _facts(record).items():
         correction = _of_own_labels(folder, key, facts)
         if correction is None or (_is_audited(facts) and correction.reason):
             correction = _of_judge(folder, key, facts, by) or correction
@@ -154,88 +144,72 @@ def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Cor
     return found
 
 
-def find_label_needs(folder: Path, manifest: Mapping[str, Any], key: str, counts: Counts) -> LabelsNeeded | None:
+def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) -> LabelsNeeded | None:
     """Return how many more labels would halve the interval of a bias-corrected mean; None without such a mean.
 
     Args:
         folder: Run folder with the scores.
-        manifest: Content of run.json.
     """
-    correction = find_corrections(folder, manifest).get(key)
+    correction = find_corrections(folder, record).get(key)
     if correction is None or correction.estimate is None:
         return None
     if correction.method is not Method.JUDGE:
         return own_labels_to_halve(correction.estimate, correction.labelled or 0)
-    groups = _groups(folder, key, (manifest.get("config") or {}).get("by"))
+    groups = _groups(folder, key, record.config.by)
     units = Units.from_values(np.array(_values(folder, key)), groups)
     good = counts.compared if counts.positive is None else counts.positive
-    return labels_to_halve(known_judge_errors(manifest)[key], units, good, counts.compared - good)
+    return labels_to_halve(known_judge_errors(record)[key], units, good, counts.compared - good)
 
 
-def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def correct_means(folder: Path, record: RunRecord) -> dict[str, CorrectedMeanRecord]:
     """Return the bias-corrected mean of each metric with labels or a calibration, for summary.json.
 
     Args:
         folder: Run folder with the scores.
-        manifest: Content of run.json.
 
     Returns:
-        A mapping from metric key to an entry: column of the labels, their span, value, low and high, and how it was
-        estimated. The numbers are grades, or the share of yes if the span is None. The value is None if the labelled
-        rows do not determine it.
+        A mapping from metric key to the mean.
     """
-    return {key: correction.to_entry() for key, correction in find_corrections(folder, manifest).items()}
-
-
-def read_corrected_means(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the bias-corrected means of a summary, which older runs stored under another name.
-
-    Args:
-        summary: Content of summary.json.
-
-    >>> read_corrected_means({"people": {"faithfulness": {"value": 0.5}}})
-    {'faithfulness': {'value': 0.5}}
-    """
-    return summary.get(BIAS_CORRECTED) or summary.get(_FORMER_NAME) or {}
+    return {key: correction.to_record() for key, correction in find_corrections(folder, record).items()}
 
 
 def correct_differences(
-    before: tuple[Path, Mapping[str, Any]], after: tuple[Path, Mapping[str, Any]], columns: Iterable[ScoreColumns]
-) -> dict[str, dict[str, Any]]:
+    before: tuple[Path, RunRecord], after: tuple[Path, RunRecord], columns: Iterable[ScoreColumns]
+) -> dict[str, CorrectedMeanRecord]:
     """Return the difference of the bias-corrected means of two runs.
 
     Metrics need labels of random samples of both runs, or the same judge error in both.
 
     Args:
-        before: Folder and content of run.json of the first run.
-        after: Folder and content of run.json of the second run.
+        before: Folder and record of the first run.
+        after: Folder and record of the second run.
 
     Returns:
-        Entries as returned by `correct_means`, with the difference as value.
+        A mapping from metric key to the mean, with the difference as value.
     """
     differences = {}
     for column in columns:
-        facts = [_facts(manifest).get(column.metric) for _, manifest in (before, after)]
+        facts = [_facts(record).get(column.metric) for _, record in (before, after)]
         if facts[0] is None or facts[1] is None:
             continue
         correction = _sampled_difference(before[0], after[0], column.metric, facts[0], facts[1])
         correction = correction or _judge_difference(column, facts[0], facts[1])
         if correction is not None:
-            differences[column.metric] = correction.to_entry(is_difference=True)
+            differences[column.metric] = correction.to_record(is_difference=True)
     return differences
 
 
-def _facts(manifest: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    return (manifest.get("calibration") or {}).get("metrics") or {}
+def _facts(record: RunRecord) -> Mapping[str, CalibratedMetric]:
+    return record.calibration.metrics
 
 
-def _of_own_labels(folder: Path, key: str, facts: Mapping[str, Any]) -> Correction | None:
+def _of_own_labels(folder: Path, key: str, facts: CalibratedMetric) -> Correction | None:
     """Return the estimate from labels of a random sample of the run; None without them."""
-    own = facts.get("own") or {}
-    labels = read_run_labels(folder, key) if own.get("is_random") else None
-    if labels is None:
+    own = facts.own
+    labels = read_run_labels(folder, key) if own is not None and own.is_random else None
+    if own is None or labels is None:
         return None
-    return _of_sample(LabelScale.from_facts(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
+    return _of_sample(LabelScale.of_labels(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
 
 
 def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correction:
@@ -244,26 +218,26 @@ def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correctio
     return Correction(scale, method, found.estimate, reason, found.labelled, found.rows)
 
 
-def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) -> Correction | None:
+def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -> Correction | None:
     """Return the mean score corrected for the judge's error; None if there is nothing to correct or to explain."""
-    scale = LabelScale.from_facts(facts) if "label" in facts else None
-    explained = _audit_finding(facts) or facts.get("refused") or ""
-    if scale is None or (facts.get("error") is None and not explained):
+    scale = LabelScale.of_labels(facts)
+    explained = _audit_finding(facts) or facts.refused
+    if facts.error is None and not explained:
         return None
     values, groups = _values(folder, key), _groups(folder, key, by)
     units = Units.from_values(np.array(values), groups)
     if not values:
         return None
-    labelled = facts.get("compared")
+    labelled = facts.compared
     explained = explained or _describe_few(units)
-    if explained or facts.get("error") is None:
+    if explained or facts.error is None:
         return Correction(scale, Method.NONE, None, explained, labelled, len(values))
-    error = _ERROR.validate_python(facts["error"])
+    error = facts.error
     if outside := describe_outside(error, units):
         return Correction(scale, Method.NONE, None, outside, labelled, len(values))
     estimate = correct_mean(error, units)
     reason = describe_weakness(error) if estimate.value is None else ""
-    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked="own" in facts)
+    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked=facts.own is not None)
 
 
 def _describe_few(units: Units) -> str:
@@ -271,53 +245,50 @@ def _describe_few(units: Units) -> str:
     return f"fewer than {LEAST_UNITS} scored rows, or effective groups" if units.effective < LEAST_UNITS else ""
 
 
-def _is_audited(facts: Mapping[str, Any]) -> bool:
+def _is_audited(facts: CalibratedMetric) -> bool:
     """Return whether an audit found that the calibration holds: it says more than the few labels of the audit."""
-    return bool((facts.get("audit") or {}).get("holds")) and facts.get("error") is not None
+    return facts.audit is not None and facts.audit.holds and facts.error is not None
 
 
-def _audit_finding(facts: Mapping[str, Any]) -> str:
+def _audit_finding(facts: CalibratedMetric) -> str:
     """Return why a calibration does not hold for a run, as an audit found; an empty text if none found that."""
-    audit = facts.get("audit")
-    if audit is None or audit["holds"]:
+    audit = facts.audit
+    if audit is None or audit.holds:
         return ""
-    return (
-        f"an audit of {audit['labelled']} labelled rows found that the calibration does not hold (p = {audit['p']:.2g})"
-    )
+    return f"an audit of {audit.labelled} labelled rows found that the calibration does not hold (p = {audit.p:.2g})"
 
 
 def _sampled_difference(
-    before: Path, after: Path, metric: str, first: Mapping[str, Any], second: Mapping[str, Any]
+    before: Path, after: Path, metric: str, first: CalibratedMetric, second: CalibratedMetric
 ) -> Correction | None:
-    own = [facts.get("own") or {} for facts in (first, second)]
-    if not all(each.get("is_random") for each in own):
+    own = [facts.own for facts in (first, second) if facts.own is not None and facts.own.is_random]
+    if len(own) < 2:
         return None
-    scales = [LabelScale.from_facts(each) for each in own]
+    scales = [LabelScale.of_labels(each) for each in own]
     labels = [read_run_labels(folder, metric) for folder in (before, after)]
     if scales[0].span != scales[1].span or labels[0] is None or labels[1] is None:
         return None
     return _of_sample(scales[1], estimate_label_difference(labels[0].as_sample(), labels[1].as_sample()))
 
 
-def _judge_difference(column: ScoreColumns, first: Mapping[str, Any], second: Mapping[str, Any]) -> Correction | None:
-    error = first.get("error")
-    if error is None or error != second.get("error") or _audit_finding(first) or _audit_finding(second):
+def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: CalibratedMetric) -> Correction | None:
+    error = first.error
+    if error is None or error != second.error or _audit_finding(first) or _audit_finding(second):
         return None
-    scale = LabelScale.from_facts(first)
-    if scale != LabelScale.from_facts(second):
+    scale = LabelScale.of_labels(first)
+    if scale != LabelScale.of_labels(second):
         return None
-    judge_error = _ERROR.validate_python(error)
     correction = None
     for pairs in pair_scores(column).pairs:
         units = Units.from_values(pairs.differences, pairs.groups)
         rows = len(pairs.differences)
         sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
-        outside = (describe_outside(judge_error, scores) for scores in sides)
+        outside = (describe_outside(error, scores) for scores in sides)
         if finding := _describe_few(units) or next(filter(None, outside), ""):
-            return Correction(scale, Method.NONE, None, finding, first.get("compared"), rows)
-        estimate = correct_difference(judge_error, units)
-        reason = describe_weakness(judge_error) if estimate.value is None else ""
-        correction = Correction(scale, Method.JUDGE, estimate, reason, first.get("compared"), rows)
+            return Correction(scale, Method.NONE, None, finding, first.compared, rows)
+        estimate = correct_difference(error, units)
+        reason = describe_weakness(error) if estimate.value is None else ""
+        correction = Correction(scale, Method.JUDGE, estimate, reason, first.compared, rows)
     return correction
 
 

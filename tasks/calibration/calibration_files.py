@@ -9,71 +9,30 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from metric_core.calibration.calibrate import Confusion, Figure
+from metric_core.calibration.calibrate import Confusion
 from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.calibration.sure_answers import SureAnswers
-from metric_core.calibration.transfer import ClassChange
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.parsing.regular_files import regular
+from tasks.record.judge_quality import Audit, CalibratedMetric
+from tasks.record.stored_figures import JudgeName, StoredFigure
 from tasks.runtime.atomic_files import create_private_folder, translate_write_errors, write_json
 from tasks.runtime.home import assay_home
 
 FORMAT = 1
 FOLDER = "calibrations"
-
-
-def figure_to_dict(figure: Figure) -> dict[str, float | None]:
-    """Return the entry of a figure in a file: its value and the ends of its interval."""
-    low, high = (None, None) if figure.interval is None else (figure.interval.low, figure.interval.high)
-    return {"value": figure.value, "low": low, "high": high}
-
-
-def _nest_interval(entry: Any) -> Any:
-    if not isinstance(entry, Mapping):
-        return entry
-    ends = {end: entry.get(end) for end in ("low", "high")}
-    return {"value": entry.get("value"), "interval": None if None in ends.values() else ends}
-
-
-# A file has the ends of the interval beside the value.
-StoredFigure: TypeAlias = Annotated[Figure, BeforeValidator(_nest_interval), PlainSerializer(figure_to_dict)]
-_FIGURE: TypeAdapter[Figure] = TypeAdapter(StoredFigure)
-
-
-def parse_figure(entry: Mapping[str, Any]) -> Figure:
-    """Return a figure from its entry in a file.
-
-    >>> parse_figure({"value": 0.5, "low": 0.25, "high": 0.75})
-    Figure(value=0.5, interval=Interval(low=0.25, high=0.75))
-    >>> parse_figure({"value": 0.5})
-    Figure(value=0.5, interval=None)
-    """
-    return _FIGURE.validate_python(entry)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeName:
-    """The name of a judge, for readers; the fingerprint identifies it for programs."""
-
-    backend: str
-    model: str
-    revision: str
-
-    def __str__(self) -> str:
-        """Return model and revision."""
-        return " ".join(filter(None, (self.model, self.revision)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +73,6 @@ class JudgeSureness:
     about: str
     most: float
     answers: SureAnswers
-
-
-class Audit(BaseModel, frozen=True, extra="forbid"):
-    """Result of checking with a few labels whether a calibration holds for a later run.
-
-    Args:
-        created: Time of the audit, in ISO 8601.
-        run: Folder of the run whose rows were labelled.
-        labelled: Number of labelled and scored rows.
-        p: P-value of "the judge errs as on the rows of the calibration".
-        holds: True if no difference was found. In one of 20 audits, one is found although there is none.
-        good: Mean score of good rows before and now, and the difference that such an audit finds in 4 of 5 cases.
-        bad: The same for bad rows.
-    """
-
-    created: str
-    run: str
-    labelled: int
-    p: float
-    holds: bool
-    good: ClassChange | None = None
-    bad: ClassChange | None = None
 
 
 class Calibration(BaseModel, frozen=True, extra="forbid"):
@@ -194,28 +131,28 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def manifest_entry(self, verdict: str, applied: bool) -> dict[str, Any]:
-        """Return the entry of the calibration in run.json.
+    def to_record(self, verdict: str, applied: bool) -> CalibratedMetric:
+        """Return what the record of a run says of the calibration.
 
         Args:
-            verdict: `binary` or `probability`, as verdicts count in the run. The judge's error is in the entry only
+            verdict: `binary` or `probability`, as verdicts count in the run. The judge's error is in the record only
                 if it was measured with the same.
             applied: True if the run maps the judge's probabilities with the calibration.
         """
         is_alike = verdict == self.verdict and not applied
-        return {
-            "created": self.created,
-            "source": self.source,
-            "label": self.label,
-            "span": self.span,
-            "verdict": self.verdict,
-            "compared": self.counts.compared,
-            "figures": {name: figure_to_dict(figure) for name, figure in self.figures.items()},
-            "error": asdict(self.error) if self.error is not None and is_alike else None,
-            "refused": self.refused if is_alike else "",
-            "audit": self.audits[-1].model_dump(mode="json") if self.audits else None,
-            "applied": applied,
-        }
+        return CalibratedMetric(
+            created=self.created,
+            source=self.source,
+            label=self.label,
+            span=self.span,
+            verdict=self.verdict,
+            compared=self.counts.compared,
+            figures=self.figures,
+            error=self.error if is_alike else None,
+            refused=self.refused if is_alike else "",
+            audit=self.audits[-1] if self.audits else None,
+            applied=applied,
+        )
 
 
 def save(calibration: Calibration, path: Path) -> Path:

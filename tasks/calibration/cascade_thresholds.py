@@ -12,7 +12,6 @@ from metric_core.prompts.judge_questions import YES
 from tasks.calibration.calibration_files import Calibration, JudgeSureness, load_latest
 from tasks.calibration.label_items import LabelItem, list_verdicts
 from tasks.calibration.run_labels import RunLabels
-from tasks.models.judges.protocol import CASCADE
 from tasks.runs.finished_run import FinishedRun
 
 _MIDDLE = 0.5
@@ -43,8 +42,8 @@ def measure_cascade(
         labels: Labels of the verdicts that the metric reads.
         is_random: True if these are a random sample.
     """
-    cascade = run.manifest.get(CASCADE)
-    if not cascade:
+    cascade, options = run.record.cascade, run.record.config.cascade
+    if cascade is None or options is None:
         return MeasuredCascade()
     if labels is None or labels.weights is None:
         return _refuse(_ROWS)
@@ -57,15 +56,15 @@ def measure_cascade(
     groups = dict(zip(labels.rows, labels.groups or labels.rows, strict=True))
     asked: dict[str, list[LabelItem]] = defaultdict(list)
     for item in list_verdicts(run, request):
-        if item.verdict is not None and item.votes and item.votes[0][0] == cascade["name"]:
+        if item.verdict is not None and item.votes and item.votes[0][0] == cascade.name:
             asked[describe_verdicts(*item.verdict)].append(item)
     found = []
     for about, items in sorted(asked.items()):
         sure = np.array([probability or 0.0 for item in items for _, _, probability in item.votes[:1]])
         wrong = np.array([_is_wrong(item, given.get(item.key)) for item in items], dtype=np.float64)
         answers = measure_sure_answers(sure, wrong, [groups.get(item.key, item.key) for item in items])
-        of_judge = (cascade["name"], cascade["judge"], cascade["writer"])
-        found.append(JudgeSureness(*of_judge, about, run.config["cascade"]["most_disagreement"], answers))
+        of_judge = (cascade.name, cascade.judge, cascade.writer)
+        found.append(JudgeSureness(*of_judge, about, options.most_disagreement, answers))
     return MeasuredCascade(tuple(found))
 
 

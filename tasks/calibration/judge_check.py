@@ -26,8 +26,7 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Side, VerdictKind
 from metric_core.stages import Product, Stage
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.calibration_files import JudgeName
-from tasks.calibration.certificates import Certificate, ChangeEntry, find_certificate
+from tasks.calibration.certificates import find_certificate
 from tasks.engine.registry import STAGES
 from tasks.models.judges.protocol import IN_PROCESS, Judge
 from tasks.models.judges.routed_judge import judge_for, members_of
@@ -35,6 +34,8 @@ from tasks.opening.repeated_questions import UncachedModels
 from tasks.opening.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
+from tasks.record.judge_quality import Certificate, ChangeEntry
+from tasks.record.stored_figures import JudgeName
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_family import warn_of_family
 from tasks.runtime.release import version
@@ -99,13 +100,13 @@ def open_judge_of(run: FinishedRun, settings: JudgedSettings, models: RunModels)
         ConfigError: The run asked for no verdicts, or its judge is another one by now.
         AssayError: The judge cannot be asked.
     """
-    if QuestionKind.VERDICT not in run.manifest.get("judge_fingerprints", {}):
+    if QuestionKind.VERDICT not in run.record.judge_fingerprints:
         raise ConfigError(
             f"the run in {run.folder} asked no judge for verdicts, so there is nothing to check. Take a run with a "
             "metric of claims, such as faithfulness."
         )
     judge = judge_for(models.open_judges(settings), QuestionKind.VERDICT)
-    if run.manifest.get("judge_fingerprints", {}).get(QuestionKind.VERDICT) != judge.fingerprint(QuestionKind.VERDICT):
+    if run.record.judge_fingerprints.get(QuestionKind.VERDICT) != judge.fingerprint(QuestionKind.VERDICT):
         raise ConfigError(
             f"the judge is not the one of the run in {run.folder} any more: its model, prompts or settings differ. "
             "Evaluate the rows again with `assay run`; then check the judge on the new run."
@@ -113,15 +114,14 @@ def open_judge_of(run: FinishedRun, settings: JudgedSettings, models: RunModels)
     return judge
 
 
-def certificate_entry(judge: Judge) -> dict[str, object] | None:
-    """Return the entry of run.json with the certificate of a run's judge of verdicts; None if it has none."""
+def certificate_of(judge: Judge) -> Certificate | None:
+    """Return the certificate of a run's judge of verdicts; None if it has none."""
     answering = judge_for(judge, QuestionKind.VERDICT)
     if not answering.can_answer(QuestionKind.VERDICT):
         return None
     identity = answering.identity
     name = JudgeName(identity.backend, identity.model, identity.revision)
-    found = find_certificate(name, answering.fingerprint(QuestionKind.VERDICT))
-    return None if found is None else found.entry()
+    return find_certificate(name, answering.fingerprint(QuestionKind.VERDICT))
 
 
 def read_claims(run: FinishedRun, judge: str) -> list[JudgedClaim]:

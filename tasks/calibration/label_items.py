@@ -107,7 +107,7 @@ def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = Non
     Raises:
         ConfigError: The run has no such metric, or its values are categories.
     """
-    known = {entry["key"]: entry for entry in run.manifest["metrics"]}
+    known = {metric.key: metric.bounds for metric in run.record.metrics}
     if metric not in known:
         raise ConfigError(f"the run {run.folder} has no metric {metric!r}; it has: {', '.join(known)}")
     items = []
@@ -121,7 +121,7 @@ def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = Non
             belief = beliefs.get(row_id)
             items.append(LabelItem(row_id, row_id, digest, scores[row_id], probability=belief))
     found = [item.score for item in items] or [0.0]
-    low, high = map(float, known[metric].get("bounds") or (min(found), max(found)))
+    low, high = map(float, known[metric] or (min(found), max(found)))
 
     def scale(score: float) -> float:
         return min(max((score - low) / ((high - low) or 1.0), 0.0), 1.0)
@@ -158,7 +158,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
         asked = read_asked_probabilities(tables)
         votes = _votes(tables)
         samples = [sample for sample in read_samples_table(shard) if sample.row_id in scored]
-        for evidence in read_evidence(samples, tables, str(run.config.get("verdict") or "binary")):
+        for evidence in read_evidence(samples, tables, run.record.config.verdict):
             row_id = evidence.sample.row_id
             weights = verdict_weights(request, evidence)
             if weights is None:
@@ -281,7 +281,7 @@ def _scores(run: FinishedRun, metric: str, ids: Sequence[str]) -> dict[str, floa
 
 
 def _stage_tables(run: FinishedRun, ids: Sequence[str]) -> dict[Stage, pa.Table]:
-    stages = [Stage(name) for name in run.manifest["stages"]]
+    stages = list(run.record.stages)
     return {stage: run.rows(stage, ids) for stage in stages if stage in PRODUCT_STAGES}
 
 

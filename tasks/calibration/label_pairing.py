@@ -388,7 +388,7 @@ class _Rescorer:
 
 
 def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, AskedProbabilities]]]:
-    read = [stage for stage in map(Stage, run.manifest["stages"]) if stage in PRODUCT_STAGES]
+    read = [stage for stage in run.record.stages if stage in PRODUCT_STAGES]
     for shard in run.samples():
         samples = [sample for sample in read_samples_table(shard) if sample.row_id in row_ids]
         ids = [sample.row_id for sample in samples]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from math import log
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +22,10 @@ from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.models.judges.protocol import IN_PROCESS
+from tasks.record.repeats import AskedAgain
+from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import find_changed_judges, read_findings
-from tasks.runs.judge_roles import judge_roles
+from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
 LEAST_SAME = 20
@@ -168,14 +168,12 @@ class SideFinder:
         observed = float((sign * pairs.differences[chosen]).mean())
         if observed == 0:
             return _unknown("the mean score did not change")
-        differs = self._judge_differs(metric)
-        if differs is False:
+        if not self._judge_differs(metric):
             return self._find_under_one_name(metric, pairs, sign, observed)
-        kind = "another" if differs else "perhaps another"
         same = [row not in self._changed and is_in for row, is_in in zip(pairs.rows, chosen, strict=True)]
         others = [is_in and not is_same for is_in, is_same in zip(chosen, same, strict=True)]
         return _compare_sides(
-            f"the judge has {kind} fingerprint",
+            "the judge has another fingerprint",
             _mean_change("rows with the same texts", pairs, same, sign),
             _mean_change("rows with other texts", pairs, others, sign),
             self._of_anchor(metric),
@@ -189,21 +187,20 @@ class SideFinder:
                 return ChangedSide(
                     Side.SYSTEM, "the judge has the same model, prompts and settings, and needs no server"
                 )
-            findings = read_findings(self._after.manifest)
-            if findings.get(
-                "judges"
-            ):  # the test of their answers adds up the runs, however few rows this one asks about
-                same = f"its answers about {findings['rows']} anchor rows asked again show no change"
+            found = self._after.record.repeat
+            # The test of their answers adds up the runs, however few rows this one asks about.
+            if found is not None and found.judges:
+                same = f"its answers about {found.rows} anchor rows asked again show no change"
                 return ChangedSide(Side.SYSTEM, f"the judge has the same fingerprint, and {same}")
             return _unknown(
                 "the judge has the same fingerprint, but no anchor row was asked about again to show that its server "
                 "still answers the same"
             )
         again = self._asked_again(metric, sign, None if pairs.bounds is None else pairs.bounds.of_differences)
-        found = "; ".join(self._other_answers) or "the judge has the same fingerprint, but its answers are in doubt"
+        doubt = "; ".join(self._other_answers) or "the judge has the same fingerprint, but its answers are in doubt"
         if again.rows >= LEAST_SAME and again.way * observed > 0:
-            return ChangedSide(Side.JUDGE, f"{found}, and {again}")
-        return _unknown(f"{found}; as far as the anchor goes, {again}")
+            return ChangedSide(Side.JUDGE, f"{doubt}, and {again}")
+        return _unknown(f"{doubt}; as far as the anchor goes, {again}")
 
     @cached_property
     def _columns(self) -> Mapping[str, ScoreColumns]:
@@ -243,45 +240,43 @@ class SideFinder:
     @cached_property
     def _other_answers(self) -> tuple[str, ...]:
         """Sentences on the judges that answer differently under the same name, unlike in the baseline."""
-        before, after = (find_changed_judges(read_findings(run.manifest)) for run in (self._before, self._after))
-        known = {(each["judge"], each["told"]["since"]) for each in before}
+        before, after = (
+            [(each.judge, each.told.since) for each in find_changed_judges(run.record.repeat) if each.told is not None]
+            for run in (self._before, self._after)
+        )
         return tuple(
-            f"the judge {each['judge']} answers differently under the same name"
-            for each in after
-            if (each["judge"], each["told"]["since"]) not in known
+            f"the judge {judge} answers differently under the same name"
+            for judge, since in after
+            if (judge, since) not in before
         )
 
     @property
     def _may_have_changed(self) -> bool:
         """Whether the repeated questions show a changed judge, or those of the later run alone make it likely."""
-        known = {each["judge"] for each in find_changed_judges(read_findings(self._before.manifest))}
-        latest = (
-            each for each in read_findings(self._after.manifest).get("judges") or () if each["judge"] not in known
-        )
-        return bool(self._other_answers) or any(each.get("log_e_value", 0.0) >= _DOUBTFUL for each in latest)
+        known = {each.judge for each in find_changed_judges(self._before.record.repeat)}
+        latest = self._after.record.repeat or AskedAgain()
+        doubtful = (each.log_e_value >= _DOUBTFUL for each in latest.judges if each.judge not in known)
+        return bool(self._other_answers) or any(doubtful)
 
     def _asked_again(self, metric: str, sign: float, bounds: Bounds | None) -> _MeanChange:
         """Return the change of the anchor rows that were asked about again, since the judge answers differently."""
-        scores = (read_findings(self._after.manifest).get("scores") or {}).get(metric) or {}
+        scores = (self._after.record.repeat or AskedAgain()).scores.get(metric, {})
         changes = np.array([sign * (found[1] - found[0]) for found in scores.values()], dtype=np.float64)
         return _MeanChange.from_changes("anchor rows asked again", np.round(changes, _DECIMALS), bounds)
 
-    def _judge_differs(self, metric: str) -> bool | None:
+    def _judge_differs(self, metric: str) -> bool:
         """Return whether anything changed that determines the scores of a metric besides the texts."""
-        before, after = self._before.manifest, self._after.manifest
+        before, after = self._before.record, self._after.record
         if _measure(before, metric) != _measure(after, metric):
             return True
-        old, new = (_identities(manifest) for manifest in (before, after))
-        if old is None or new is None:
-            return None
+        old, new = before.calibration.identities, after.calibration.identities
         return old.get(metric) != new.get(metric)
 
     @property
     def _runs_in_process(self) -> bool:
-        manifest = self._after.manifest
-        served = (manifest.get("embedder") or {}).get("served")
-        judges = [(manifest.get("judge") or {}).get("backend"), *(role["backend"] for role in judge_roles(manifest))]
-        return all(backend in IN_PROCESS for backend in judges) and not served
+        record = self._after.record
+        is_served = record.embedder is not None and record.embedder.served
+        return all(judge.backend in IN_PROCESS for judge in (record.judge, *record.judges)) and not is_served
 
 
 def _read_pairs(column: ScoreColumns | None) -> tuple[Pairs | None, float]:
@@ -327,29 +322,18 @@ def _changed_rows(pair: RunPair) -> frozenset[str]:
     return frozenset(row for row, columns in changed.items() if not _NOT_TEXT.issuperset(columns))
 
 
-def _identities(manifest: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return the digest of all that determines the judged tables of each metric; None in runs without any."""
-    identities: Mapping[str, str] | None = (manifest.get("calibration") or {}).get("identities")
-    return identities
-
-
-def _measure(manifest: Mapping[str, Any], metric: str) -> dict[str, Any]:
+def _measure(record: RunRecord, metric: str) -> tuple[object, ...]:
     """Return what determines the scores of a metric besides the texts and the judged tables."""
-    entry: Mapping[str, Any] = next((each for each in manifest["metrics"] if each["key"] == metric), {})
-    calibrated = ((manifest.get("calibration") or {}).get("metrics") or {}).get(metric) or {}
-    return {
-        "formulas": manifest.get("formulas") or manifest["versions"].get("rag-assay"),  # older runs have the version
-        "embedder": _without_note(manifest.get("embedder")),
-        "language": _without_note(manifest.get("language")),
-        "verdict": (manifest.get("config") or {}).get("verdict"),
-        "calibration": calibrated.get("created") if calibrated.get("applied") else None,
-        **{name: entry.get(name) for name in ("name", "code", "parameters")},
-    }
-
-
-def _without_note(identity: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the identity of a model without the sentence about it, which names the address of a server."""
-    return {name: value for name, value in (identity or {}).items() if name != "note"}
+    found = next((each for each in record.metrics if each.key == metric), None)
+    calibrated = record.calibration.metrics.get(metric)
+    return (
+        record.formulas or record.release,
+        record.embedder,
+        record.language,
+        record.config.verdict,
+        calibrated.created if calibrated is not None and calibrated.applied else None,
+        None if found is None else (found.name, found.code, found.parameters),
+    )
 
 
 def _unknown(reason: str) -> ChangedSide:

@@ -11,7 +11,9 @@ from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.changed_side import ChangedSide
 from tasks.comparison.diagnosis_changes import DiagnosisChanges
 from tasks.comparison.run_differences import RunDifferences
-from tasks.runs.carried_evidence import ENTRY, describe_judgments
+from tasks.record.run_record import DeploymentRecord
+from tasks.record.run_summary import CorrectedMeanRecord
+from tasks.runs.carried_evidence import describe_judgments
 from tasks.runs.finished_run import FinishedRun
 
 
@@ -41,19 +43,18 @@ class ComparedRun:
     @classmethod
     def from_run(cls, run: FinishedRun) -> "ComparedRun":
         """Return the side of a finished run."""
-        texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
-        judge = (run.manifest.get("judge") or {}).get("model") or ""
-        rows, repetition = int(run.manifest.get("rows") or 0), run.manifest.get("repetition")
-        judgments = describe_judgments(entry) if (entry := run.manifest.get(ENTRY)) else None
-        index = " ".join(filter(None, map((run.manifest.get("deployment") or {}).get, ("index", "version"))))
+        record = run.record
+        of = record.deployment or DeploymentRecord()
         return cls(
             str(run.folder),
-            rows=rows,
-            judge=str(judge),
-            repetition=repetition,
-            judgments=judgments,
-            index=index,
-            **texts,
+            run_id=record.run_id,
+            created=record.created,
+            source=record.source,
+            rows=record.rows,
+            judge=record.judge.model,
+            repetition=record.repetition,
+            judgments=None if record.judgments is None else describe_judgments(record.judgments),
+            index=" ".join(filter(None, (of.index, of.version))),
         )
 
 
@@ -80,7 +81,7 @@ class RunComparison:
     differences: RunDifferences | None = None
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None
-    bias_corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bias_corrected: Mapping[str, CorrectedMeanRecord] = field(default_factory=dict)
     changed: Mapping[str, ChangedSide] = field(default_factory=dict)
     seed: int = SEED
     match: str | None = None
@@ -97,6 +98,7 @@ class RunComparison:
 def comparison_to_dict(comparison: RunComparison) -> Mapping[str, Any]:
     """Return the comparison as JSON content."""
     content = asdict(comparison)
+    content["bias_corrected"] = {metric: mean.to_json() for metric, mean in comparison.bias_corrected.items()}
     return {
         "like_for_like": not comparison.not_alike,
         "not_alike": list(comparison.not_alike),

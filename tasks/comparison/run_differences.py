@@ -5,7 +5,7 @@ metric, another question or reference. Runs with such a difference are not like 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,17 @@ from tasks.models.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
+from tasks.record.run_record import RunRecord
+from tasks.record.stored_figures import JudgeName
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
+from tasks.runs.judge_roles import groups_of, judges_by_kind, name_questions
 
 TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS, c.KEY_POINTS)
 """Columns that define the test, as opposed to what the system under test returned."""
 
-_MODELS = {
-    "embedder": ("backend", "model", "revision", "dimensions"),
-    "language": None,
-    "recognizer": None,
-}
+_IDENTITY = ("backend", "model", "revision")
+"""Fields of a model that identify it to readers."""
+_MODELS = {"embedder": (*_IDENTITY, "dimensions"), "language": _IDENTITY, "recognizer": _IDENTITY}
 _VERSION_OF = "version of"
 _COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "judge", "verdict", "metrics"})
 
@@ -155,17 +155,16 @@ def find_differences(pair: RunPair) -> RunDifferences:
     if pair.a is None:
         return RunDifferences((), rows)
     settings = sorted(_compare_settings(pair.a.run, pair.b.run), key=lambda item: not item.is_serious)
-    formulas = [each.run.manifest.get("formulas") for each in (pair.a, pair.b)]
+    formulas = [each.run.record.formulas for each in (pair.a, pair.b)]
     has_same_formulas = formulas[0] is not None and formulas[0] == formulas[1]
     return RunDifferences(tuple(settings), rows, has_same_formulas, tuple(_compare_servers(pair.a.run, pair.b.run)))
 
 
 def _compare_servers(a: FinishedRun, b: FinishedRun) -> Iterator[str]:
     """Yield what differs in the servers of the judges: their addresses, and the release of their program."""
-    if not (_was_used(a.manifest, "judge") and _was_used(b.manifest, "judge")):
+    if not (_asks(a.record) and _asks(b.record)):
         return
-    usage = b.manifest.get("usage") or {}
-    if usage.get("questions", 1) <= usage.get("stored", 0):
+    if b.record.usage.questions <= b.record.usage.stored:
         return  # all answers of B are cached ones, whichever server it names
     for item in ("urls", "software"):
         old, new = (sorted(set(_facts_of_servers(run, item))) for run in (a, b))
@@ -177,11 +176,10 @@ def _compare_servers(a: FinishedRun, b: FinishedRun) -> Iterator[str]:
 def _facts_of_servers(run: FinishedRun, item: str) -> Iterator[str]:
     """Yield the addresses of the judge servers of a run, or the names and releases of their programs."""
     if item == "urls":
-        config = run.config.get("judge") or {}
-        for settings in (config, *(config.get(group) or {} for group in KindGroup)):
-            yield from map(str, (settings.get("server") or {}).get("urls") or ())
+        for server in run.record.config.judge_servers.values():
+            yield from server.get("urls", ())
         return
-    features = [run.manifest.get("judge_features"), *(role.get("features") for role in judge_roles(run.manifest))]
+    features = [run.record.judge_features, *(judge.features for judge in run.record.judges)]
     yield from (str(found["software"]) for found in features if found and found.get("software"))
 
 
@@ -203,61 +201,63 @@ def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:
 
 
 def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
-    before, after = a.manifest, b.manifest
-    if _was_used(before, "judge") and _was_used(after, "judge"):
+    before, after = a.record, b.record
+    is_judged = _asks(before) and _asks(after)
+    if is_judged:
         yield from _compare_judges(before, after)
     for model, fields in _MODELS.items():
-        if model == "embedder" and not (_was_used(before, model) and _was_used(after, model)):
+        one, other = getattr(before, model), getattr(after, model)
+        if model == "embedder" and (one is None or other is None):
             continue  # no metric of both runs depends on it
-        yield from _differing_fields(model, _select(before.get(model), fields), _select(after.get(model), fields), True)
-    if _was_used(before, "judge") and _was_used(after, "judge"):
+        yield from _differing_fields(model, _fields(one, fields), _fields(other, fields), True)
+    if is_judged:
         yield from _compare_request_modes(a, b)
     yield from _compare_metrics(before, after)
-    old, new = a.config, b.config
-    yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
+    yield from _differing_fields("verdict", {"": before.config.verdict}, {"": after.config.verdict}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     yield from _differing_fields("", _settings(a), _settings(b), False)
-    formulas = [{"formulas": run.get("formulas")} for run in (before, after)]
+    formulas = [{"formulas": record.formulas} for record in (before, after)]
     yield from _differing_fields("code of the", formulas[0], formulas[1], False)
-    yield from _differing_fields(_VERSION_OF, before.get("versions") or {}, after.get("versions") or {}, False)
+    yield from _differing_fields(_VERSION_OF, before.versions, after.versions, False)
 
 
-def _compare_judges(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+def _compare_judges(before: RunRecord, after: RunRecord) -> Iterator[SettingDifference]:
     """Yield differences between the judges that answered the same kinds of questions."""
     for prefix, old, new in _judge_pairs(before, after):
         yield from _differing_fields(prefix, old, new, True)
 
 
-def _judge_pairs(
-    before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+def _judge_pairs(before: RunRecord, after: RunRecord) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Yield each pair of judges that answered the same questions, named by the groups unless it is alone."""
     old, new = judges_by_kind(before), judges_by_kind(after)
-    pairs: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {}
+    pairs: dict[tuple[JudgeName, JudgeName], list[str]] = {}
     for kind in old.keys() & new.keys():
-        pairs.setdefault(repr((old[kind], new[kind])), ([], old[kind], new[kind]))[0].append(kind)
+        pairs.setdefault((old[kind], new[kind]), []).append(kind)
     if not pairs:
-        yield "judge", _select(before.get("judge"), IDENTITY), _select(after.get("judge"), IDENTITY)
-    for kinds, one, other in pairs.values():
-        yield "judge" if len(pairs) == 1 else f"judge of {' and '.join(groups_of(kinds))}", one, other
+        yield "judge", _fields(before.judge, _IDENTITY), _fields(after.judge, _IDENTITY)
+    for (one, other), kinds in pairs.items():
+        name = "judge" if len(pairs) == 1 else f"judge of {' and '.join(groups_of(kinds))}"
+        yield name, _fields(one, _IDENTITY), _fields(other, _IDENTITY)
 
 
-def _was_used(manifest: Mapping[str, Any], model: str) -> bool:
-    """Return whether a run used a judge or an embedder."""
-    used = manifest.get(model, {})
-    return used is not None and used.get("backend") != NO_JUDGE.backend
+def _asks(record: RunRecord) -> bool:
+    """Return whether a run asked a judge."""
+    return record.judge.backend != NO_JUDGE.backend
 
 
-def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(model: object | None, names: Iterable[str]) -> dict[str, Any]:
+    return {} if model is None else {name: getattr(model, name) for name in names}
+
+
+def _applied_settings(record: RunRecord) -> dict[str, Any]:
     """Return when the probability map of each metric was made, for metrics whose probabilities were mapped."""
-    metrics = (manifest.get("calibration") or {}).get("metrics") or {}
-    return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
+    return {key: f"made {found.created}" for key, found in record.calibration.metrics.items() if found.applied}
 
 
 def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     """Yield differences in how the judge is asked; the judge fingerprints say whether they can change its answers."""
-    before, after = a.manifest, b.manifest
-    old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
+    before, after = a.record, b.record
+    old, new = before.judge_fingerprints, after.judge_fingerprints
     both = old.keys() & new.keys()
     kinds = sorted(kind for kind in both if old[kind] != new[kind])
     settings = [
@@ -268,7 +268,7 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
     same_judge = all(one == other for _, one, other in _judge_pairs(before, after))
     causes = [*_compare_prompts(a, b)] if {"prompts", "language"}.isdisjoint(map(_last_word, settings)) else []
     if kinds and same_judge and not settings:
-        behind = [_served(manifest) for manifest in (before, after)]
+        behind = [_served(record) for record in (before, after)]
         causes += _differing_fields("model behind the judge's name", behind[0], behind[1], True)
         affected = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
         causes = causes or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
@@ -278,10 +278,10 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
 
 def _settings(run: FinishedRun) -> dict[str, Any]:
     """Return the settings on which scores depend, and the index; what was fetched from it is named by its questions."""
-    found, of = _select(run.config, _COMPARED), run.manifest.get("deployment") or {}
-    if (retrieval := run.manifest.get("retrieval")) is not None:
-        found |= {"source": retrieval["questions"], "retriever": retrieval["index"]}
-    return found | ({"index": f"{of['index']} {of['version']}"} if of.get("index") else {})
+    found, of = _select(run.record.config.options, _COMPARED), run.record.deployment
+    if (retrieval := run.record.retrieval) is not None:
+        found |= {"source": retrieval.questions, "retriever": retrieval.index}
+    return found | ({"index": f"{of.index} {of.version}"} if of is not None and of.index else {})
 
 
 def _last_word(setting: SettingDifference) -> str:
@@ -290,8 +290,8 @@ def _last_word(setting: SettingDifference) -> str:
 
 def _compare_prompts(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     """Yield the prompts that changed; those that come with rag-assay changed with its version."""
-    old, new = a.manifest.get("prompts") or {}, b.manifest.get("prompts") or {}
-    versions = [(run.manifest.get("versions") or {}).get("rag-assay") for run in (a, b)]
+    old, new = a.record.prompts, b.record.prompts
+    versions = [run.record.release for run in (a, b)]
     own = any(fields.get("prompts") for _, one, other in _server_settings(a, b) for fields in (one, other))
     is_packaged = not own and None not in versions and versions[0] != versions[1]
     changed = sorted(kind for kind in old.keys() & new.keys() if old[kind] != new[kind])
@@ -305,34 +305,31 @@ def _compare_prompts(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifferen
         yield SettingDifference(name, "one text", "another text", True, f"the {name} changed")
 
 
-def _served(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _served(record: RunRecord) -> dict[str, Any]:
     """Return the beginning of the digest of the model behind the name of each judge."""
-    found = {role["name"]: role.get("served") for role in judge_roles(manifest)}
-    shown = {name: str(digest)[:8] for name, digest in found.items() if digest}
+    found = {judge.name: judge.served for judge in record.judges}
+    shown = {name: digest[:8] for name, digest in found.items() if digest}
     return {"" if len(found) == 1 else name: digest for name, digest in shown.items()}
 
 
 def _server_settings(a: FinishedRun, b: FinishedRun) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Yield the settings of the judge servers of both runs that can change answers, with the name of the judge."""
     fields = tuple(scoring_options(ServerJudgeOptions))
-    old, new = a.config.get("judge") or {}, b.config.get("judge") or {}
-    yield "judge", _select(old.get("server"), fields), _select(new.get("server"), fields)
+    old, new = a.record.config.judge_servers, b.record.config.judge_servers
+    yield "judge", _select(old.get(None), fields), _select(new.get(None), fields)
     for group in KindGroup:
-        one, other = old.get(group), new.get(group)
-        if one and other:
-            yield f"judge of {group}", _select(one.get("server"), fields), _select(other.get("server"), fields)
+        if group in old and group in new:
+            yield f"judge of {group}", _select(old[group], fields), _select(new[group], fields)
 
 
-def _compare_metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
-    old, new = ({entry["key"]: entry for entry in manifest["metrics"]} for manifest in (before, after))
+def _compare_metrics(before: RunRecord, after: RunRecord) -> Iterator[SettingDifference]:
+    old, new = ({metric.key: metric for metric in record.metrics} for record in (before, after))
     for key in old.keys() & new.keys():
-        if old[key]["name"] != new[key]["name"]:
-            yield SettingDifference(f"metric {key}", old[key]["name"], new[key]["name"], True)
-        before_code, after_code = ({"code": runs[key].get("code", "")[:12]} for runs in (old, new))
+        if old[key].name != new[key].name:
+            yield SettingDifference(f"metric {key}", old[key].name, new[key].name, True)
+        before_code, after_code = ({"code": metrics[key].code[:12]} for metrics in (old, new))
         yield from _differing_fields(f"metric {key}:", before_code, after_code, True)
-        yield from _differing_fields(
-            f"{key}:", old[key].get("parameters") or {}, new[key].get("parameters") or {}, True
-        )
+        yield from _differing_fields(f"{key}:", old[key].parameters, new[key].parameters, True)
     for key in sorted(old.keys() ^ new.keys()):
         has, lacks = "computed", "not computed"
         yield SettingDifference(f"metric {key}", has if key in old else lacks, has if key in new else lacks, False)
@@ -348,8 +345,8 @@ def _differing_fields(
             )
 
 
-def _select(content: Mapping[str, Any] | None, fields: tuple[str, ...] | None) -> dict[str, Any]:
-    return {name: value for name, value in (content or {}).items() if fields is None or name in fields}
+def _select(content: Mapping[str, Any] | None, fields: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in (content or {}).items() if name in fields}
 
 
 def _format_value(value: Any) -> str:

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metric_core.errors import ConfigError
-from metric_core.records import Direction, Score, Status
+from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slices import RowSlices, divide_rows
+from tasks.record.run_record import MetricRecord
 from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
@@ -155,16 +156,16 @@ class RunPair:
         """Return the cells of every metric that either run has, in the order of the second run, then of the first."""
         after = self.b.cells()
         before = self.a.cells() if self.a is not None else {}
-        entries = {**_entries(self.a.run if self.a is not None else None), **_entries(self.b.run)}
-        order = [*_entries(self.b.run), *(key for key in entries if key not in after)]
+        metrics = {**_metrics(self.a.run if self.a is not None else None), **_metrics(self.b.run)}
+        order = [*_metrics(self.b.run), *(key for key in metrics if key not in after)]
         return tuple(
             ScoreColumns(
                 metric=metric,
-                direction=Direction(entries[metric]["direction"]),
+                direction=metrics[metric].direction,
                 a=before.get(metric, {}),
                 b=after.get(metric, {}),
                 groups=self.b.groups if self.is_grouped else None,
-                bounds=_bounds(entries[metric]),
+                bounds=metrics[metric].bounds,
             )
             for metric in dict.fromkeys(order)
         )
@@ -181,10 +182,5 @@ def _divide(matching: Matching, *runs: Mapping[str, Mapping[str, str | None]]) -
         yield divide_rows(column, values, row_slicing.MAX_SLICES, matching.kept.get(column, ()))
 
 
-def _entries(run: FinishedRun | None) -> dict[str, Mapping[str, Any]]:
-    return {} if run is None else {entry["key"]: entry for entry in run.manifest["metrics"]}
-
-
-def _bounds(entry: Mapping[str, Any]) -> tuple[float, float] | None:
-    bounds = entry.get("bounds")
-    return None if bounds is None else (float(bounds[0]), float(bounds[1]))
+def _metrics(run: FinishedRun | None) -> dict[str, MetricRecord]:
+    return {} if run is None else {metric.key: metric for metric in run.record.metrics}

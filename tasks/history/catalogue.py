@@ -15,7 +15,7 @@ from tasks.history.availability import WINDOWS, Availability, measure_availabili
 from tasks.history.history_tables import INCIDENTS, METRICS, RUNS
 from tasks.history.incident_log import IncidentLog
 from tasks.history.kept_questions import add_kept_questions
-from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost
+from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.history.run_entry import read_run_entry
 from tasks.history.run_search import find_run_folders
 from tasks.runs.outcome import RunOutcome
@@ -91,6 +91,7 @@ class Catalogue(IncidentLog):
             ConfigError: The database cannot be used.
         """
         content = {name: getattr(run, name) for name in _CONTENT} | {
+            "details": run.details.to_json(),
             "cost": asdict(run.cost),
             "due": None if run.due is None else _time_text(run.due),
         }
@@ -367,6 +368,7 @@ def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
     return RecordedRun(
         **{
             **content,
+            "details": RunDetails.model_validate(content.get("details") or {}),
             "failures": tuple(content.get("failures") or ()),
             "trigger": content.get("trigger") or ("" if outcome is None else outcome.trigger),
         },

@@ -66,7 +66,7 @@ def _find_changes(before: Mapping[str, Score], runs: Sequence[Mapping[str, Score
 def _read_rows(before: FinishedRun, after: FinishedRun, matching: Matching) -> list[RunRows]:
     from tasks.history.catalogue import Catalogue  # noqa: PLC0415 sqlalchemy loads slowly
 
-    name, history = after.manifest.get("name"), after.config.get("history")
+    name, history = after.record.name, after.record.config.history
     try:
         recorded = Catalogue(history).runs(name, last=_RUNS_READ, statuses=(COMPLETED,), metrics=False) if name else []
     except AssayError:

@@ -1,7 +1,7 @@
 """Compare a run with the one before it over the questions of both, when some of the questions are others."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from metric_core.errors import AssayError
 from metric_core.statistics.pairs import pair_scores
@@ -9,7 +9,7 @@ from tasks.comparison.diagnosis_changes import count_lost_points
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.written_rows import find_written
-from tasks.history.recorded_run import DATA, KEPT, KeptQuestions, RecordedRun
+from tasks.history.recorded_run import DATA, KeptQuestions, RecordedRun
 from tasks.runs.finished_run import FinishedRun
 
 
@@ -30,7 +30,7 @@ def add_kept_questions(run: RecordedRun, before: RecordedRun | None) -> Recorded
         kept = _compare(RunPair.from_runs(earlier, FinishedRun(run.folder), Matching()), before)
     except AssayError:
         return run
-    return replace(run, details={**run.details, KEPT: asdict(kept)})
+    return replace(run, details=run.details.model_copy(update={"kept_questions": kept}))
 
 
 def _compare(pair: RunPair, before: RecordedRun) -> KeptQuestions:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import Codes, Panel, find_large_groups, find_slice_rows, number_groups
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
+from tasks.record.run_record import MetricRecord
 from tasks.runs.finished_run import FinishedRun
 
 _NO_DIRECTION = "neither a higher nor a lower value is better"
@@ -58,7 +58,7 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
         compared = [
             _compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows, codes) for metric in tested
         ]
-        starts.append(datetime.fromisoformat(after.run.manifest["created"]))
+        starts.append(datetime.fromisoformat(after.run.record.created))
         improvements.append(np.array([better for better, _ in compared]).reshape(-1, len(rows)).T)
         favorable.append(np.array([possible for _, possible in compared]).reshape(-1, len(rows)).T)
     slices = [part for divided in last.slices for part in find_slice_rows(divided, rows)]
@@ -118,28 +118,28 @@ def _choose_metrics(
 ) -> tuple[list[_Metric], dict[str, str]]:
     tested: list[_Metric] = []
     untested: dict[str, str] = {}
-    for entry in baseline.manifest["metrics"]:
-        metric = _read_metric(entry, cells.get(entry["key"], {}))
+    for recorded in baseline.record.metrics:
+        metric = _read_metric(recorded, cells.get(recorded.key, {}))
         if isinstance(metric, str):
-            untested[entry["key"]] = metric
+            untested[recorded.key] = metric
         else:
             tested.append(metric)
     return tested, untested
 
 
-def _read_metric(entry: Mapping[str, Any], cells: Mapping[str, Score]) -> _Metric | str:
+def _read_metric(metric: MetricRecord, cells: Mapping[str, Score]) -> _Metric | str:
     """Return a metric, or the reason why it is not tested."""
-    direction = Direction(entry["direction"])
+    direction = metric.direction
     if direction is Direction.NEITHER:
         return _NO_DIRECTION
     scales = {cell.label for cell in cells.values() if cell.value is not None}
     if not scales:
         return _NO_VALUES
-    bounds = {scale: Bounds.of_metric(entry.get("bounds"), scale) for scale in sorted(scales, key=str)}
+    bounds = {scale: Bounds.of_metric(metric.bounds, scale) for scale in sorted(scales, key=str)}
     known = {scale: found for scale, found in bounds.items() if found is not None}
     if not known:
         return _NO_BOUNDS
-    return _Metric(entry["key"], -1 if direction is Direction.LOWER else 1, known)
+    return _Metric(metric.key, -1 if direction is Direction.LOWER else 1, known)
 
 
 def _match_rows(run: FinishedRun, names: Matching, before: RunRows) -> RunRows | None:

@@ -65,7 +65,7 @@ def read_alarm_runs(
     history: Sequence[RecordedRun], baseline: FinishedRun, run: FinishedRun, matching: Matching
 ) -> AlarmRuns:
     """Return the runs that the alarms after a run are computed from; see `find_open_alarms`."""
-    started = datetime.fromisoformat(run.manifest["created"])
+    started = datetime.fromisoformat(run.record.created)
     started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
     monitored = [
         each for each in history if each.outcome is not None and each.run_id != run.run_id and each.created <= started

@@ -6,6 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from pydantic import Field
+
+from metric_core.statistics.agreement import Agreement
+from tasks.record.cost import CostRecord, ThroughputRecord
+from tasks.record.judge_quality import Certificate
+from tasks.record.part import Part
+from tasks.record.repeats import AnchorRecord, AskedAgain
+from tasks.record.run_summary import DiagnosisCounts
 from tasks.runs.outcome import RunOutcome, Trigger
 
 SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS, CERTIFIED = (
@@ -22,12 +30,6 @@ COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"
 
 STARTED = (COMPLETED, FAILED, STOPPED)
 """Statuses of runs that took place, whether or not they have results."""
-
-UNDELIVERED = "undelivered"
-"""Key of the details of a run without an outcome: the recipients that had not accepted all messages."""
-
-KEPT = "kept_questions"
-"""Key of the details of a run that has some questions of the run before and some others; see `KeptQuestions`."""
 
 _LONGEST_ID = 64
 
@@ -116,6 +118,29 @@ class KeptQuestions:
     figures: Mapping[str, Sequence[float]]
 
 
+class RunDetails(Part):
+    """Parts of the summary and the record of a run that are kept for later, and what is known of it besides.
+
+    Args:
+        undelivered: Sentences on recipients that had not accepted all messages of a run without an outcome.
+        kept_questions: Rows that the run shares with the one before, if some of its questions are others.
+    """
+
+    diagnosis: DiagnosisCounts | None = None
+    anchor: AnchorRecord | None = None
+    agreement: dict[str, dict[str, Agreement]] = Field(default_factory=dict)
+    cost: CostRecord | None = None
+    throughput: ThroughputRecord | None = None
+    certificate: Certificate | None = None
+    undelivered: tuple[str, ...] = ()
+    kept_questions: KeptQuestions | None = None
+
+    @property
+    def repeat(self) -> AskedAgain | None:
+        """Rows of the anchor that were asked about again; None without any."""
+        return None if self.anchor is None else self.anchor.asked_again
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
     """A run in the history.
@@ -134,8 +159,7 @@ class RecordedRun:
         failures: Sentences on metrics with too many failed cells.
         metrics: Metrics over all rows, then over slices.
         outcome: Gate, alarms and incidents of a monitored run; None of another run.
-        details: Further content of summary.json and run.json that is kept for later: diagnosis counts, the cost in
-            money, and the like.
+        details: Further content of its summary and its record that is kept for later.
         trigger: Cause of a monitored run; empty for another run.
         due: Time at which a monitored run was due; None if that is not known. Runs of an evaluation that were due at
             the same time are one run.
@@ -156,7 +180,7 @@ class RecordedRun:
     failures: tuple[str, ...] = ()
     metrics: tuple[RecordedMetric, ...] = ()
     outcome: RunOutcome | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: RunDetails = field(default_factory=RunDetails)
     trigger: Trigger | Literal[""] = ""
     due: datetime | None = None
 
@@ -189,17 +213,17 @@ class RecordedRun:
     @property
     def undelivered(self) -> tuple[str, ...]:
         """Sentences on recipients that had not accepted all messages when a monitored run ended."""
-        return tuple(self.details.get(UNDELIVERED, ())) if self.outcome is None else self.outcome.undelivered
+        return self.details.undelivered if self.outcome is None else self.outcome.undelivered
 
     @property
     def kept(self) -> KeptQuestions | None:
         """The rows that the run shares with the one before; None if the questions are the same, or none is shared."""
-        return KeptQuestions(**self.details[KEPT]) if KEPT in self.details else None
+        return self.details.kept_questions
 
     @property
     def money(self) -> float | None:
         """The price of the judge's work; None if it has none."""
-        return (self.details.get("cost") or {}).get("total")
+        return None if self.details.cost is None else self.details.cost.total
 
     def metric(self, key: str, slice_column: str = "", value: str = "") -> RecordedMetric | None:
         """Return a metric of the run; None if the run does not have it.

@@ -4,30 +4,36 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import RunFolderError
+from metric_core.records import Direction
 from metric_core.stages import Stage
-from tasks.calibration.certificates import CERTIFICATE, flips_of
+from metric_core.statistics.summary import MetricSummary
+from tasks.calibration.certificates import flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.history import recorded_run as keys
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
-from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
-from tasks.runs.judge_drift import find_changed_judges, read_findings
-from tasks.runs.judge_roles import judge_roles
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, RunDetails
+from tasks.models.embedders.protocol import EmbedderIdentity
+from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
+from tasks.record.judge_quality import Certificate
+from tasks.record.repeats import AskedAgain
+from tasks.record.run_record import AnsweringJudge, DeploymentRecord, RunRecord
+from tasks.record.run_summary import RunSummary
+from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import RunOutcome, read_outcome
-from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
+from tasks.runs.run_folder import MANIFEST, STAGES, RunFolder
 from tasks.runtime.stored_data import is_stored
 from tasks.runtime.wording import NO_REVISION
 
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
-_KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput", CERTIFICATE)
 
 
 def evaluation_name(name: str | None, deployment: str, source: str | None) -> str:
@@ -57,117 +63,100 @@ def read_run_entry(folder: Path) -> RecordedRun:
         RunFolderError: The folder is not a run folder, its run did not end, or a file in it is damaged.
     """
     run = RunFolder(folder.expanduser().absolute())
-    manifest = run.read_json(MANIFEST)
-    status = manifest.get("status")
-    if status not in keys.STARTED:
+    record = run.read_record()
+    if record.status not in keys.STARTED:
         raise RunFolderError(
-            f"the run in {run.path} did not end (its status is {status!r}): it is in progress, or was killed"
+            f"the run in {run.path} did not end (its status is {record.status!r}): it is in progress, or was killed"
         )
-    if manifest.get("format") != FORMAT:
-        raise RunFolderError(
-            f"the run in {run.path} has the format {manifest.get('format')!r}, this rag-assay reads {FORMAT}"
-        )
-    summary: Mapping[str, Any] = {}
-    if status == "completed":
-        check_json(manifest, MANIFEST_SCHEMA, run.path / MANIFEST)
-        summary = run.read_json(SUMMARY)
+    summary = run.read_summary() if record.status == keys.COMPLETED else None
     outcome = read_outcome(run.path)
     try:
-        return _build(run.path, manifest, summary, outcome)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunFolderError(f"{run.path / MANIFEST} cannot be read: {type(error).__name__}: {error}") from error
+        return _build(run.path, record, summary, outcome)
+    except ValueError as error:
+        raise RunFolderError(f"{run.path / MANIFEST} cannot be read: {error}") from error
 
 
-def _build(
-    folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any], outcome: RunOutcome | None
-) -> RecordedRun:
-    deployment, config = manifest.get("deployment") or {}, manifest.get("config") or {}
-    start = manifest.get("start") or {}
-    source, status = manifest.get("source"), str(manifest["status"])
-    name = (outcome.name if outcome is not None else None) or manifest.get("name") or config.get("name")
+def _build(folder: Path, record: RunRecord, summary: RunSummary | None, outcome: RunOutcome | None) -> RecordedRun:
+    deployment, start = record.deployment or DeploymentRecord(), record.start
+    name = (outcome.name if outcome is not None else None) or record.name or record.config.name
     return RecordedRun(
-        run_id=str(manifest["run_id"]),
-        name=evaluation_name(name, deployment.get("name") or "", source),
-        created=_read_time(manifest["created"]),
+        run_id=record.run_id,
+        name=evaluation_name(name, deployment.name, record.source),
+        created=_read_time(record.created),
         folder=str(folder),
-        status=status,
-        reason=str(manifest.get("reason") or ""),
-        source=str(source or ""),
-        deployment=str(deployment.get("name") or ""),
-        rows=int(manifest.get("rows") or 0),
-        bad_rows=int(manifest.get("bad_row_count") or 0),
-        versions={key: version for key, version in _versions(folder, manifest, deployment, config) if version},
-        cost=_cost(manifest),
-        failures=tuple(map(str, manifest.get("failures") or ())),
-        metrics=tuple(_metrics(manifest, summary)),
+        status=record.status,
+        reason=record.reason or "",
+        source=record.source,
+        deployment=deployment.name,
+        rows=record.rows,
+        bad_rows=record.bad_row_count,
+        versions={key: version for key, version in _versions(folder, record, deployment) if version},
+        cost=_cost(record),
+        failures=record.failures,
+        metrics=() if summary is None else tuple(_metrics(record, summary)),
         outcome=outcome,
-        details={key: summary[key] for key in _KEPT if key in summary}
-        | {key: manifest[key] for key in _KEPT if manifest.get(key) is not None},
-        trigger=start.get("trigger") or ("" if outcome is None else outcome.trigger),
-        due=_read_time(start["due"]) if start.get("due") else None,
+        details=_details(record, summary),
+        trigger=start.trigger if start is not None else "" if outcome is None else outcome.trigger,
+        due=None if start is None else _read_time(start.due),
     )
 
 
-def _read_time(text: Any) -> datetime:
-    time = datetime.fromisoformat(str(text))
+def _details(record: RunRecord, summary: RunSummary | None) -> RunDetails:
+    of_record = {name: getattr(record, name) for name in ("anchor", "cost", "throughput", "certificate")}
+    of_summary = {} if summary is None else {name: getattr(summary, name) for name in ("diagnosis", "agreement")}
+    return RunDetails(**{name: found for name, found in (of_summary | of_record).items() if found})
+
+
+def _read_time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def _versions(
-    folder: Path, manifest: Mapping[str, Any], deployment: Mapping[str, Any], config: Mapping[str, Any]
-) -> Iterator[tuple[str, Any]]:
-    yield keys.SYSTEM, config.get("system_version")
-    yield keys.INDEX, " ".join(filter(None, (deployment.get("index"), deployment.get("version"))))
-    judge, roles = manifest.get("judge") or {}, judge_roles(manifest)
-    if judge.get("backend") != "none":
-        yield keys.JUDGE, describe_model(judge)
-        yield keys.JUDGES, _judges(roles)
-        served = dict.fromkeys(shorten_digest(str(each.get("served") or "")) for each in roles or [judge])
+def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> Iterator[tuple[str, Any]]:
+    yield keys.SYSTEM, record.config.system_version
+    yield keys.INDEX, " ".join(filter(None, (deployment.index, deployment.version)))
+    if record.judge.backend != NO_JUDGE.backend:
+        yield keys.JUDGE, describe_model(record.judge)
+        yield keys.JUDGES, _judges(record.judges)
+        served = dict.fromkeys(shorten_digest(each.served) for each in record.judges or [record.judge])
         yield keys.SERVED, " ".join(filter(None, served))
-        yield keys.JUDGED, _answers_again(manifest)
-        yield keys.CERTIFIED, _certified(manifest)
-    for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
-        yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
-    yield keys.EMBEDDER, describe_model(manifest.get("embedder") or {})
-    if manifest["status"] == "completed":  # otherwise the tables are those of an earlier run in the folder
+        yield keys.JUDGED, _answers_again(record.repeat)
+        yield keys.CERTIFIED, _certified(record.certificate)
+    for key, digests in ((keys.PROMPTS, record.prompts), (keys.ASKED, record.judge_fingerprints)):
+        yield key, {kind: digest[:_DIGITS] for kind, digest in digests.items()}
+    yield keys.EMBEDDER, "" if record.embedder is None else describe_model(record.embedder)
+    if record.status == keys.COMPLETED:  # otherwise the tables are those of an earlier run in the folder
         yield keys.DATA, _digest_test(folder / STAGES / f"{Stage.SAMPLES}.parquet")
-        digests = "".join(manifest["stages"].get(Stage.SAMPLES, {}).get("digests") or ())
-        yield keys.ANSWERS, digests and hashlib.sha256(digests.encode()).hexdigest()[:_DIGITS]
-    yield keys.FORMULAS, str(manifest.get("formulas") or "")[:_DIGITS]
-    yield keys.SOFTWARE, (manifest.get("versions") or {}).get("rag-assay")
+        digests_of_rows = "".join(record.stages[Stage.SAMPLES].digests) if Stage.SAMPLES in record.stages else ""
+        yield keys.ANSWERS, digests_of_rows and hashlib.sha256(digests_of_rows.encode()).hexdigest()[:_DIGITS]
+    yield keys.FORMULAS, (record.formulas or "")[:_DIGITS]
+    yield keys.SOFTWARE, record.release
 
 
-def _answers_again(manifest: Mapping[str, Any]) -> str:
+def _answers_again(found: AskedAgain | None) -> str:
     """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
-    found = read_findings(manifest)
-    others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in find_changed_judges(found))
-    return f"others of {others}" if others else "as they were" if found else ""
+    changed = ((each.judge, each.told) for each in find_changed_judges(found))
+    others = " and ".join(f"{judge} since {told.since[:10]}" for judge, told in changed if told is not None)
+    return f"others of {others}" if others else "as they were" if found is not None else ""
 
 
-def _certified(manifest: Mapping[str, Any]) -> str:
+def _certified(certificate: Certificate | None) -> str:
     """Return the faults in the certificate of the judge; empty without a certificate."""
-    entry = manifest.get(CERTIFICATE)
-    return "" if entry is None else ", ".join(flips_of(entry).faults) or "no fault"
+    return "" if certificate is None else ", ".join(flips_of(certificate).faults) or "no fault"
 
 
-def _judges(roles: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _judges(judges: Sequence[AnsweringJudge]) -> dict[str, str]:
     """Return the judges of each group of questions as text."""
     groups: dict[str, list[str]] = {}
-    for role in roles:
-        for group in role["groups"]:
-            groups.setdefault(group, []).append(describe_model(role))
+    for judge in judges:
+        for group in judge.groups:
+            groups.setdefault(group, []).append(describe_model(judge))
     return {group: " and ".join(names) for group, names in groups.items()}
 
 
-def describe_model(model: Mapping[str, Any]) -> str:
-    """Return the version of a model as runs are recorded with it: its name and its revision.
-
-    Args:
-        model: Fields of its identity.
-    """
-    return " ".join(
-        str(model[name]) for name in ("model", "revision") if model.get(name) not in (None, "", NO_REVISION)
-    )
+def describe_model(model: JudgeIdentity | EmbedderIdentity) -> str:
+    """Return the version of a model as runs are recorded with it: its name and its revision."""
+    return " ".join(part for part in (model.model, model.revision) if part not in ("", NO_REVISION))
 
 
 def shorten_digest(digest: str) -> str:
@@ -194,58 +183,57 @@ def _digest_test(samples: Path) -> str:
     return f"{total % 2**256:064x}"[:_DIGITS]
 
 
-def _cost(manifest: Mapping[str, Any]) -> RunCost:
-    usage = manifest.get("usage") or {}
-    seconds = manifest.get("seconds")
+def _cost(record: RunRecord) -> RunCost:
+    usage = record.usage
+    counts = ("questions", "stored", "requests", "prompt_tokens", "output_tokens")
     return RunCost(
-        seconds=None if seconds is None else float(seconds),
-        judge_seconds=round(float(usage.get("seconds") or 0), 3),
-        **{
-            key: int(usage.get(key) or 0)
-            for key in ("questions", "stored", "requests", "prompt_tokens", "output_tokens")
-        },
+        seconds=record.seconds,
+        judge_seconds=round(usage.seconds, 3),
+        **{name: getattr(usage, name) for name in counts},
     )
 
 
-def _metrics(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[RecordedMetric]:
-    bounds = {entry["key"]: entry.get("bounds") for entry in manifest.get("metrics") or ()}
-    for entry in summary.get("metrics") or ():
-        yield from _all_rows(entry, bounds)
-    for column in summary.get("slices") or ():
-        for one in column["slices"]:
-            for entry in one["metrics"]:
-                yield _metric(entry, bounds, (column["column"], one["value"]))
+_Bounds: TypeAlias = Mapping[str, tuple[float, float] | None]
 
 
-def _all_rows(entry: Mapping[str, Any], bounds: Mapping[str, Any]) -> Iterator[RecordedMetric]:
+def _metrics(record: RunRecord, summary: RunSummary) -> Iterator[RecordedMetric]:
+    bounds = {metric.key: metric.bounds for metric in record.metrics}
+    for metric in summary.metrics:
+        yield from _all_rows(metric, bounds)
+    for column in summary.slices:
+        for one in column.slices:
+            for sliced in one.metrics:
+                yield _metric(sliced, bounds, (column.column, one.value))
+
+
+def _all_rows(metric: MetricSummary, bounds: _Bounds) -> Iterator[RecordedMetric]:
     """Yield a metric over all rows; of one whose rows have different scales or labels, also each of them."""
-    yield _metric(entry, bounds)
-    scales, labels = entry.get("scales") or {}, entry.get("categories") or {}
-    for scale, distribution in scales.items() if entry.get("distribution") is None else ():
-        counts = {"scored": distribution["count"], "undefined": 0, "failed": 0, "distribution": distribution}
-        yield _metric({**entry, "metric": f"{entry['metric']} on {scale}", **counts}, {})
-    for label, count in sorted(labels.items(), key=lambda item: -item[1])[:_MOST_LABELS]:
-        rows = sum(labels.values())
-        counts = {"scored": rows, "undefined": 0, "failed": 0, "distribution": {"mean": count / rows}}
-        name = f"{entry['metric']} = {label[:_LONGEST_LABEL]}"
-        yield _metric({**entry, "metric": name, "direction": "neither", **counts}, {name: (0.0, 1.0)})
+    yield _metric(metric, bounds)
+    for scale, distribution in metric.scales.items() if metric.distribution is None else ():
+        name, whole = f"{metric.metric} on {scale}", replace(metric, undefined=0, failed=0)
+        yield _metric(replace(whole, metric=name, scored=distribution.count, distribution=distribution), {})
+    rows = sum(metric.categories.values())
+    for label, count in sorted(metric.categories.items(), key=lambda item: -item[1])[:_MOST_LABELS]:
+        name = f"{metric.metric} = {label[:_LONGEST_LABEL]}"
+        whole = replace(metric, metric=name, direction=Direction.NEITHER, scored=rows, undefined=0, failed=0)
+        share = replace(_metric(replace(whole, distribution=None), {name: (0.0, 1.0)}), mean=count / rows)
+        yield share
 
 
-def _metric(entry: Mapping[str, Any], bounds: Mapping[str, Any], place: tuple[str, str] = ("", "")) -> RecordedMetric:
-    distribution = entry.get("distribution") or {}
-    interval = distribution.get("interval") or {}
-    limits = bounds.get(entry["metric"])
+def _metric(metric: MetricSummary, bounds: _Bounds, place: tuple[str, str] = ("", "")) -> RecordedMetric:
+    distribution = metric.distribution
+    interval = None if distribution is None else distribution.interval
     return RecordedMetric(
-        metric=entry["metric"],
-        direction=entry["direction"],
-        mean=distribution.get("mean"),
-        low=interval.get("low"),
-        high=interval.get("high"),
-        deviation=distribution.get("deviation"),
-        scored=entry["scored"],
-        undefined=entry["undefined"],
-        failed=entry["failed"],
-        bounds=(limits[0], limits[1]) if limits else None,
+        metric=metric.metric,
+        direction=metric.direction,
+        mean=None if distribution is None else distribution.mean,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        deviation=None if distribution is None else distribution.deviation,
+        scored=metric.scored,
+        undefined=metric.undefined,
+        failed=metric.failed,
+        bounds=bounds.get(metric.metric),
         slice_column=place[0],
         slice=place[1],
     )

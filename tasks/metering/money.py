@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.options.cost_options import Prices
+from tasks.record.cost import CostOfJudge, CostRecord
 from tasks.runtime.usage import Usage
 
 _MILLION = 1_000_000
@@ -89,19 +90,20 @@ def add_money(parts: Iterable[Money | None]) -> Money | None:
     return sum(known[1:], known[0]) if known else None
 
 
-def cost_entry(by_judge: Mapping[str, Money]) -> dict[str, Any] | None:
-    """Return the entry `cost` of run.json; None if nothing has a price.
+def total_cost(by_judge: Mapping[str, Money]) -> CostRecord | None:
+    """Return what all judges together have cost, for the record of a run; None if nothing has a price.
 
     Args:
         by_judge: Name of each judge with separate prices -> price of its work; that of the others under "".
 
-    >>> cost_entry({"": Money("USD", output=0.5), "verifier": Money("USD", prompt=0.1)})["judges"]
-    [{'judge': '', 'total': 0.5}, {'judge': 'verifier', 'total': 0.1}]
+    >>> total_cost({"": Money("USD", output=0.5), "verifier": Money("USD", prompt=0.1)}).judges[1]
+    CostOfJudge(judge='verifier', total=0.1)
     """
     if (money := add_money(by_judge.values())) is None:
         return None
-    judges = [{"judge": name, "total": round(each.total, 6)} for name, each in by_judge.items()]
-    return money.to_json() | ({"judges": judges} if any(by_judge) else {})
+    judges = tuple(CostOfJudge(judge=name, total=round(each.total, 6)) for name, each in by_judge.items())
+    cost = CostRecord(**money.to_json())
+    return cost.extend(judges=judges) if any(by_judge) else cost
 
 
 def _round(amount: float) -> float:
@@ -119,31 +121,25 @@ def format_money(amount: float, currency: str) -> str:
     return f"{amount:,.2f} {currency}" if amount >= 0.1 else f"{amount:.2g} {currency}"
 
 
-def money_text(entry: Mapping[str, Any] | None) -> str | None:
-    """Return the price in an entry of run.json as text, with its parts; None if there is none.
+def money_text(cost: CostRecord | None) -> str | None:
+    """Return what a run has cost as text, with its parts; None if there is none.
 
-    Args:
-        entry: Entry `cost` of run.json.
-
-    >>> money_text({"currency": "USD", "total": 0.9, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.4, "gpu": 0.0})
+    >>> one = {"currency": "USD", "total": 0.9, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.4, "gpu": 0.0}
+    >>> money_text(CostRecord(**one))
     '0.90 USD (prompt tokens 0.50, output tokens 0.40)'
-    >>> judges = [{"judge": "", "total": 0.4}, {"judge": "verifier", "total": 0.1}]
-    >>> one = {"currency": "USD", "total": 0.5, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.0, "gpu": 0.0}
-    >>> money_text({**one, "judges": judges})
+    >>> judges = (CostOfJudge(judge="", total=0.4), CostOfJudge(judge="verifier", total=0.1))
+    >>> money_text(CostRecord(**one | {"total": 0.5, "output": 0.0}, judges=judges))
     '0.50 USD: other judges 0.40 USD, verifier 0.10 USD'
     """
-    if entry is None:
+    if cost is None:
         return None
-    names = {"prompt": "prompt tokens", "cached_prompt": "cached tokens", "output": "output tokens", "gpu": "GPUs"}
-    currency = entry["currency"]
+    amounts = {"prompt tokens": cost.prompt, "cached tokens": cost.cached_prompt, "output tokens": cost.output}
     parts = [
-        f"{words} {format_money(entry[name], currency).removesuffix(f' {currency}')}"
-        for name, words in names.items()
-        if entry[name]
+        f"{words} {format_money(amount, cost.currency).removesuffix(f' {cost.currency}')}"
+        for words, amount in {**amounts, "GPUs": cost.gpu}.items()
+        if amount
     ]
-    total = format_money(entry["total"], currency)
+    total = format_money(cost.total, cost.currency)
     text = f"{total} ({', '.join(parts)})" if len(parts) > 1 else total
-    by_judge = [
-        f"{each['judge'] or 'other judges'} {format_money(each['total'], currency)}" for each in entry.get("judges", ())
-    ]
+    by_judge = [f"{each.judge or 'other judges'} {format_money(each.total, cost.currency)}" for each in cost.judges]
     return f"{text}: {', '.join(by_judge)}" if len(by_judge) > 1 else text

@@ -1,130 +1,15 @@
-"""Check the files of a run folder before they are used: they may be damaged, or written by another program."""
+"""Check the tables of a run folder before they are used: they may be damaged, or written by another program."""
 
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from jsonschema import Draft202012Validator
 
 from metric_core.errors import RunFolderError
-from metric_core.records import Direction, Status
+from metric_core.records import Status
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-
-AGAIN = "Evaluate the source again with `assay run`."
-
-_TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "object"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_NUMBER_OR_NULL = {"type": ["number", "null"]}
-_BOUNDS = {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-_DIRECTION = {"enum": [str(direction) for direction in Direction]}
-MANIFEST_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": [
-        *("rows", "metrics", "stages", "config", "judge", "embedder", "language", "versions"),
-    ],
-    "properties": {
-        "run_id": _TEXT,
-        "created": _TEXT,
-        "source": _TEXT,
-        "seconds": {"type": "number"},
-        "rows": _COUNT,
-        "rows_read": _COUNT,
-        "bad_row_count": _COUNT,
-        "bad_rows": {"type": "array", "items": {"type": "object", "required": ["number", "problem"]}},
-        "warnings": _TEXTS,
-        "server_warnings": _TEXTS,
-        "foreign_answers": _TEXTS,
-        "failures": _TEXTS,
-        "config": _OBJECT,
-        "judge": _OBJECT,
-        "panel": {"type": "array", "items": _OBJECT},
-        "embedder": {"type": ["object", "null"]},  # null in a run that compares no vectors
-        "language": _OBJECT,
-        "recognizer": _OBJECT,
-        "versions": {"type": "object", "additionalProperties": _TEXT},
-        "usage": _OBJECT,
-        "metrics": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["key", "name", "direction", "parameters"],
-                "properties": {
-                    "key": _TEXT,
-                    "name": _TEXT,
-                    "direction": _DIRECTION,
-                    "parameters": _OBJECT,
-                    "bounds": _BOUNDS,
-                },
-            },
-        },
-        "stages": {
-            "type": "object",
-            "propertyNames": {"enum": [str(stage) for stage in Stage]},
-            "additionalProperties": _OBJECT,
-        },
-    },
-}
-"""The part of run.json that the verbs read."""
-
-_METRICS: dict[str, Any] = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["metric", "direction", "scored", "undefined", "failed", "distribution"],
-        "properties": {
-            "metric": _TEXT,
-            "direction": _DIRECTION,
-            "scored": _COUNT,
-            "undefined": _COUNT,
-            "failed": _COUNT,
-            "distribution": {"type": ["object", "null"], "properties": {"mean": _NUMBER_OR_NULL}},
-        },
-    },
-}
-_COLUMN_OF_SLICES: dict[str, Any] = {
-    "type": "object",
-    "required": ["column", "values", "merged", "slices"],
-    "properties": {
-        "column": _TEXT,
-        "values": _COUNT,
-        "merged": _COUNT,
-        "slices": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["value", "rows", "is_small", "metrics"],
-                "properties": {"value": _TEXT, "rows": _COUNT, "is_small": {"type": "boolean"}, "metrics": _METRICS},
-            },
-        },
-    },
-}
-SUMMARY_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["rows", "metrics"],
-    "properties": {"rows": _COUNT, "metrics": _METRICS, "slices": {"type": "array", "items": _COLUMN_OF_SLICES}},
-}
-"""The part of summary.json that the verbs read."""
-
-
-def check_json(content: Any, schema: Mapping[str, Any], path: Path) -> None:
-    """Refuse the content of a JSON file that does not match a schema.
-
-    Raises:
-        RunFolderError: It does not match; the message names the entry.
-    """
-    error = next(_validator(id(schema)).iter_errors(content), None)
-    if error is not None:
-        place = ".".join(map(str, error.absolute_path)) or "the file"
-        raise RunFolderError(f"{path} cannot be read: {place}: {error.message[:300]}. {AGAIN}")
-
-
-@cache
-def _validator(identity: int) -> Any:
-    return Draft202012Validator(next(each for each in (MANIFEST_SCHEMA, SUMMARY_SCHEMA) if id(each) == identity))
+from tasks.record.record_files import AGAIN
 
 
 def unreadable_error(path: Path, error: Exception) -> RunFolderError:

@@ -1,6 +1,7 @@
 """Read a finished run for reruns and comparisons: its metrics, its rows, and the rows with failed cells."""
 
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from metric_core.errors import RunFolderError
 from metric_core.records import Status
 from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
+from tasks.record.run_summary import RunSummary
 from tasks.runs import run_folder
 from tasks.runs.file_checks import check_cells, check_table, unreadable_error
 from tasks.runs.row_groups import RowGroups, iterate_shards
@@ -30,17 +32,26 @@ class FinishedRun:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self._tables: dict[Stage, RowGroups] = {}
-        self.manifest = run_folder.RunFolder(self.folder).read_finished_manifest()
+        self.record = run_folder.RunFolder(self.folder).read_finished_record()
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """The summary of the run.
+
+        Raises:
+            RunFolderError: The summary is missing or damaged.
+        """
+        return run_folder.RunFolder(self.folder).read_summary()
 
     @property
     def run_id(self) -> str:
         """The id of the run."""
-        return str(self.manifest["run_id"])
+        return self.record.run_id
 
     @property
     def config(self) -> dict[str, Any]:
         """The configuration of the run."""
-        return dict(self.manifest.get("config") or {})
+        return self.record.config.options
 
     @property
     def requests(self) -> list[MetricRequest]:
@@ -50,29 +61,27 @@ class FinishedRun:
             ConfigError: This rag-assay lacks a metric or a parameter.
         """
         return [
-            MetricSettings(
-                name=metric.get("origin") or metric["name"], parameters=metric["parameters"], key=metric["key"]
-            ).request()
-            for metric in self.manifest["metrics"]
+            MetricSettings(name=metric.installed, parameters=metric.parameters, key=metric.key).request()
+            for metric in self.record.metrics
         ]
 
     @property
     def codes(self) -> dict[str, str]:
         """Mapping from metric key to the digest of the metric's code; empty for a built-in metric."""
-        return {metric["key"]: metric.get("code", "") for metric in self.manifest["metrics"]}
+        return {metric.key: metric.code for metric in self.record.metrics}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about reused rows if the run is a rerun."""
-        return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
+        return () if self.record.rerun is None else self.record.rerun.notes
 
     def means(self) -> dict[str, float]:
         """Return the mean of each metric that has one; empty if the summary cannot be read."""
         try:
-            metrics = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)["metrics"]
-        except (RunFolderError, KeyError):
+            metrics = self.summary.metrics
+        except RunFolderError:
             return {}
-        return {each["metric"]: each["distribution"]["mean"] for each in metrics if each.get("distribution")}
+        return {each.metric: each.distribution.mean for each in metrics if each.distribution is not None}
 
     def columns(self) -> tuple[str, ...]:
         """Return the sample columns that have a value in some row."""

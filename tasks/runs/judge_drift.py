@@ -1,17 +1,14 @@
 """Detect changed judges by anchor rows that are asked about again: choose the rows of a run, and test the answers.
 
-A *repeat* is a run that asks about anchor rows again. Its findings are an entry in run.json, which the history keeps,
-and from which later repeats continue. The entry of a judge has the distance of each row that was asked about
-(`distances`), the rows with another verdict (`changed`), the earlier distances of each row that do not belong to the
-repeats that are tested together (`earlier`: how many, their sum, and how many had another verdict), the e-value of the
-repeat (`log_e_value`), and the finding that the judge has changed (`told`), if there is one.
+A *repeat* is a run that asks about anchor rows again. The history keeps the record of it, from which later repeats
+continue.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,31 +22,25 @@ from metric_core.statistics.asked_again import (
     is_changed,
     log_e_value,
 )
-from tasks.runs.run_folder import ANCHOR
+from tasks.record.repeats import AskedAgain, JudgeChange, JudgeRepeat
 
-ASKED_AGAIN = "asked_again"
-"""Name of the entry of a repeat in the entry of the anchor in run.json."""
 RUNS_READ = RUNS_TESTED + RUNS_ADDED
 """Number of repeats whose entries are needed to continue."""
 
 _LEAST_STEADY = 3
 """Rows whose verdicts had never changed that a judge with one answer for everything must have changed at least."""
 
-Earlier = dict[str, list[float]]
-_Entries = Sequence[tuple[datetime, Mapping[str, Any]]]
-"""The entries of a judge, oldest first, each with the start of its repeat."""
+Earlier: TypeAlias = Mapping[str, tuple[int, float, int]]
+_Repeats: TypeAlias = Sequence[tuple[datetime, JudgeRepeat]]
+"""The repeats of a judge, oldest first, each with its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastRepeat:
-    """A run that asked about anchor rows again.
-
-    Args:
-        entry: Content of the entry `asked_again` of its anchor.
-    """
+    """A run that asked about anchor rows again, and what it found."""
 
     start: datetime
-    entry: Mapping[str, Any]
+    found: AskedAgain
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +66,16 @@ class RepeatTurn:
     power: float
     past: tuple[PastRepeat, ...]
 
-    def entry(self) -> dict[str, Any]:
+    def to_record(self) -> AskedAgain:
         """Return what the next repeat needs to know."""
-        return {
-            "year": _year(self.start),
-            "reference": self.reference,
-            "night": self.repeat,
-            "number": self.number,
-            "next": self.next,
-            "power": self.power,
-        }
+        return AskedAgain(
+            year=_year(self.start),
+            reference=self.reference,
+            night=self.repeat,
+            number=self.number,
+            next=self.next,
+            power=self.power,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +121,17 @@ class JudgeDriftDetector:
         """
         count, power = count_rows(self.drift, len(rows), self.settings.runs)
         same = () if restart else tuple(_with_reference(past, reference))
-        repeat = 1 + (same[-1].entry["night"] if same else 0)
-        before = past[-1].entry if past else {}
-        number = 1 + (before["number"] if before.get("year") == _year(start) else 0)
+        repeat = 1 + (same[-1].found.night if same else 0)
+        before = past[-1].found if past else AskedAgain()
+        number = 1 + (before.number if before.year == _year(start) else 0)
         if repeat <= FULL_RUNS:
             return RepeatTurn(start, reference, repeat, number, tuple(rows), 0, power, same)
-        first = same[-1].entry["next"]
+        first = same[-1].found.next
         order = shuffle_rows(rows, f"{reference} ")
         chosen = tuple(order[(first + place) % len(order)] for place in range(min(count, len(order))))
         return RepeatTurn(start, reference, repeat, number, chosen, (first + len(chosen)) % len(order), power, same)
 
-    def entry(  # noqa: PLR0913 what is known of the judge
+    def repeat(  # noqa: PLR0913 what is known of the judge
         self,
         turn: RepeatTurn,
         judge: str,
@@ -149,8 +140,8 @@ class JudgeDriftDetector:
         judges: int = 1,
         place: str = "",
         uniform: str = "",
-    ) -> dict[str, Any]:
-        """Return the entry of a judge for a repeat.
+    ) -> JudgeRepeat:
+        """Return what a repeat found of a judge.
 
         Args:
             judge: Name of the judge, unique in the run.
@@ -159,32 +150,31 @@ class JudgeDriftDetector:
             place: Address of the judge; empty if it has none.
             uniform: Sentence on new answers that are all the same, though the kept ones are not; empty if they are not.
         """
-        past = [(each.start, found) for each in turn.past if (found := _entry_of(each, judge)) is not None]
-        last = past[-1][1] if past else None
-        entry: dict[str, Any] = {
-            "judge": judge,
-            "distances": {row: round(found.distance, 2) for row, found in answers.items()},
-            "changed": [row for row, found in answers.items() if found.is_changed],
-            "told": None if last is None else last["told"],
-            "has_returned": False,
-        }
-        repeats = [*past, (turn.start, entry)]
+        past = [(each.start, found) for each in turn.past if (found := _repeat_of(each, judge)) is not None]
+        last = past[-1][1] if past else JudgeRepeat(judge=judge)
+        new = JudgeRepeat(
+            judge=judge,
+            distances={row: round(found.distance, 2) for row, found in answers.items()},
+            changed=tuple(row for row, found in answers.items() if found.is_changed),
+            told=last.told,
+            has_returned=False,
+        )
+        repeats = [*past, (turn.start, new)]
         tested = 1 if turn.repeat <= FULL_RUNS else min(RUNS_TESTED, turn.repeat - FULL_RUNS)
-        left = _leaving_window(repeats, turn.repeat)
-        entry["earlier"] = _add_earlier({} if last is None else last["earlier"], left, entry["told"])
+        earlier = _add_earlier(last.earlier, _leaving_window(repeats, turn.repeat), new.told)
         window = [found for _, found in repeats[-tested:]]
-        entry["log_e_value"] = _test(window, entry["earlier"])
-        if entry["told"] is None:
-            evidence = [found["log_e_value"] for _, found in repeats]
-            steady = [row for row in entry["changed"] if entry["earlier"].get(row, (0, 0.0, 1))[2] == 0]
+        new = new.extend(earlier=earlier, log_e_value=_test(window, earlier))
+        if new.told is None:
+            evidence = [*(found.log_e_value for _, found in past), new.log_e_value]
+            steady = [row for row in new.changed if earlier.get(row, (0, 0.0, 1))[2] == 0]
             if uniform and len(steady) >= _LEAST_STEADY:
-                entry["told"] = _describe_uniform(judge, place, repeats, uniform)
-            elif is_changed(evidence, turn.number, judges, self.settings):
-                entry["told"] = _describe_change(judge, place, repeats, entry["earlier"])
-        elif _is_window_since(repeats, entry["told"]):
-            usual = _usual(entry["earlier"])[0]
-            entry["has_returned"] = has_returned(_mean_distance(window) - usual, self.drift)
-        return entry
+                return new.extend(told=_describe_uniform(judge, place, repeats, uniform))
+            if is_changed(evidence, turn.number, judges, self.settings):
+                return new.extend(told=_describe_change(judge, place, repeats, earlier))
+        elif _is_window_since(repeats, new.told):
+            usual = _usual(earlier)[0]
+            return new.extend(has_returned=has_returned(_mean_distance(window) - usual, self.drift))
+        return new
 
 
 def shuffle_rows(rows: Iterable[str], seed: str = "") -> list[str]:
@@ -199,46 +189,29 @@ def shuffle_rows(rows: Iterable[str], seed: str = "") -> list[str]:
     return sorted(rows, key=lambda row: hashlib.sha256(f"{seed}{row}".encode()).digest())
 
 
-def read_findings(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a run found; empty if it asked nothing again.
-
-    Args:
-        content: Content of run.json, or what the history keeps of it.
-    """
-    return (content.get(ANCHOR) or {}).get(ASKED_AGAIN) or {}
-
-
-def find_changed_judges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the judges that have changed by a repeat and have not returned, each with the finding.
-
-    Args:
-        entry: Entry of the repeat.
-    """
-    judges = entry.get("judges") or ()
-    return [
-        {"judge": each["judge"], "told": each["told"]}
-        for each in judges
-        if each["told"] is not None and not each.get("has_returned")
-    ]
+def find_changed_judges(found: AskedAgain | None) -> tuple[JudgeRepeat, ...]:
+    """Return the judges that have changed by a repeat and have not returned."""
+    judges = () if found is None else found.judges
+    return tuple(each for each in judges if each.told is not None and not each.has_returned)
 
 
 def _with_reference(past: Sequence[PastRepeat], reference: str) -> list[PastRepeat]:
     """Return the last repeats with a reference, back to the one that started with it."""
     found: list[PastRepeat] = []
     for repeat in reversed(past):
-        if repeat.entry["reference"] != reference or any(each["has_returned"] for each in repeat.entry["judges"]):
+        if repeat.found.reference != reference or any(each.has_returned for each in repeat.found.judges):
             break
         found.insert(0, repeat)
-        if repeat.entry["night"] == 1:
+        if repeat.found.night == 1:
             break
     return found
 
 
-def _entry_of(repeat: PastRepeat, judge: str) -> Mapping[str, Any] | None:
-    return next((each for each in repeat.entry["judges"] if each["judge"] == judge), None)
+def _repeat_of(repeat: PastRepeat, judge: str) -> JudgeRepeat | None:
+    return next((each for each in repeat.found.judges if each.judge == judge), None)
 
 
-def _leaving_window(repeats: _Entries, number: int) -> Mapping[str, Any] | None:
+def _leaving_window(repeats: _Repeats, number: int) -> JudgeRepeat | None:
     """Return the repeat that counts as an earlier one from this one on; None if there is none.
 
     Args:
@@ -249,56 +222,56 @@ def _leaving_window(repeats: _Entries, number: int) -> Mapping[str, Any] | None:
     return None if is_tested or back >= len(repeats) else repeats[-1 - back][1]
 
 
-def _add_earlier(earlier: Mapping[str, Sequence[float]], left: Mapping[str, Any] | None, told: Any) -> Earlier:
+def _add_earlier(earlier: Earlier, left: JudgeRepeat | None, told: JudgeChange | None) -> Earlier:
     """Return the earlier distances with those of a repeat, unless the judge has changed by now."""
-    result = {row: list(found) for row, found in earlier.items()}
+    result = dict(earlier)
     if left is None or told is not None:
         return result
-    for row, distance in left["distances"].items():
-        count, total, changed = result.get(row, [0, 0.0, 0])
+    for row, distance in left.distances.items():
+        count, total, changed = result.get(row, (0, 0.0, 0))
         if count < MOST_EARLIER:
-            result[row] = [count + 1, round(total + distance, 2), changed + (row in left["changed"])]
+            result[row] = (count + 1, round(total + distance, 2), changed + (row in left.changed))
     return result
 
 
-def _test(window: Sequence[Mapping[str, Any]], earlier: Mapping[str, Sequence[float]]) -> float:
+def _test(window: Sequence[JudgeRepeat], earlier: Earlier) -> float:
     found: dict[str, list[float]] = {}
     for each in window:
-        for row, distance in each["distances"].items():
+        for row, distance in each.distances.items():
             if row in earlier:
                 found.setdefault(row, []).append(distance)
     return log_e_value(
         [sum(values) / len(values) for values in found.values()],
         [len(values) for values in found.values()],
         [earlier[row][1] / earlier[row][0] for row in found],
-        [int(earlier[row][0]) for row in found],
+        [earlier[row][0] for row in found],
     )
 
 
-def _usual(earlier: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+def _usual(earlier: Earlier) -> tuple[float, float]:
     """Return the mean distance of earlier repeats, and the share of rows with another verdict."""
     count = sum(found[0] for found in earlier.values()) or 1
     return sum(found[1] for found in earlier.values()) / count, sum(found[2] for found in earlier.values()) / count
 
 
-def _mean_distance(entries: Iterable[Mapping[str, Any]]) -> float:
-    values = [distance for each in entries for distance in each["distances"].values()]
+def _mean_distance(repeats: Iterable[JudgeRepeat]) -> float:
+    values = [distance for each in repeats for distance in each.distances.values()]
     return sum(values) / len(values) if values else 0.0
 
 
 def _describe_change(
     judge: str,
     place: str,
-    repeats: _Entries,
-    earlier: Mapping[str, Sequence[float]],
-) -> dict[str, Any]:
+    repeats: _Repeats,
+    earlier: Earlier,
+) -> JudgeChange:
     usual, usually_changed = _usual(earlier)
     recent = repeats[-RUNS_ADDED:]
-    means = np.array([_mean_distance([found]) if found["distances"] else np.nan for _, found in recent])
+    means = np.array([_mean_distance([found]) if found.distances else np.nan for _, found in recent])
     first = find_step(usual - means)
     since = recent[first:]
-    rows = sum(len(found["distances"]) for _, found in since)
-    changed = sum(len(found["changed"]) for _, found in since)
+    rows = sum(len(found.distances) for _, found in since)
+    changed = sum(len(found.changed) for _, found in since)
     found = _describe(rows, changed, round(usually_changed * rows), _mean_distance(each for _, each in since), usual)
     name, new = (f"{judge} at {place}", "a revision (judge.server.revision)") if place else (judge, "another name")
     sentence = (
@@ -306,27 +279,27 @@ def _describe_change(
         f"answers are those of the judge as it was: give the new one {new}, which asks everything again, or bring the "
         "old one back"
     )
-    return {
-        "since": since[0][0].isoformat(),
-        "told": repeats[-1][0].isoformat(),
-        "rows": rows,
-        "changed": changed,
-        "sentence": sentence,
-    }
+    return JudgeChange(
+        since=since[0][0].isoformat(),
+        told=repeats[-1][0].isoformat(),
+        rows=rows,
+        changed=changed,
+        sentence=sentence,
+    )
 
 
-def _describe_uniform(judge: str, place: str, repeats: _Entries, uniform: str) -> dict[str, Any]:
-    start, entry = repeats[-1]
-    return {
-        "since": start.isoformat(),
-        "told": start.isoformat(),
-        "rows": len(entry["distances"]),
-        "changed": len(entry["changed"]),
-        "sentence": (
+def _describe_uniform(judge: str, place: str, repeats: _Repeats, uniform: str) -> JudgeChange:
+    start, found = repeats[-1]
+    return JudgeChange(
+        since=start.isoformat(),
+        told=start.isoformat(),
+        rows=len(found.distances),
+        changed=len(found.changed),
+        sentence=(
             f"the judge {f'{judge} at {place}' if place else judge} answers everything alike since {start:%A, %-d %B}: "
             f"{uniform}. Scores of this run say nothing about the system: look at the server of the judge"
         ),
-    }
+    )
 
 
 def _describe(rows: int, changed: int, usually_changed: int, distance: float, usual: float) -> str:
@@ -345,9 +318,9 @@ def _describe(rows: int, changed: int, usually_changed: int, distance: float, us
     )
 
 
-def _is_window_since(repeats: _Entries, told: Mapping[str, Any]) -> bool:
+def _is_window_since(repeats: _Repeats, told: JudgeChange) -> bool:
     """Return whether all repeats that are tested together are later than a finding."""
-    return len(repeats) > RUNS_TESTED and repeats[-RUNS_TESTED][0] > datetime.fromisoformat(told["told"])
+    return len(repeats) > RUNS_TESTED and repeats[-RUNS_TESTED][0] > datetime.fromisoformat(told.told)
 
 
 def _year(start: datetime) -> int:

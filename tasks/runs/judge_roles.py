@@ -1,33 +1,14 @@
-"""Read from run.json which judge answered which questions of a run, and what they cost."""
+"""Find in the record of a run which judge answered which questions of a run, and what they cost."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from metric_core.prompts.judge_questions import CustomKind
 from metric_core.question_kinds import KindGroup, QuestionKind
-from tasks.models.judges.protocol import NO_JUDGE
+from tasks.models.judges.protocol import JudgeIdentity
+from tasks.record.run_record import AnsweringJudge, RunRecord
+from tasks.record.stored_figures import JudgeName
 from tasks.runtime.usage import KindUsage
-
-IDENTITY = ("backend", "model", "revision")
-"""Fields of a judge that identify it to readers."""
-
-
-def judge_roles(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the judges of a run, each with the kinds of questions that went to it.
-
-    Args:
-        manifest: Content of run.json; in those of earlier versions, one judge answered everything.
-
-    >>> judge_roles({"judge": {"backend": "builtin", "model": "m"}, "judge_fingerprints": {"verdict": "12"}})
-    [{'name': 'm', 'groups': ['verdicts'], 'kinds': ['verdict'], 'backend': 'builtin', 'model': 'm'}]
-    """
-    if (roles := manifest.get("judges")) is not None:
-        return [dict(role) for role in roles]
-    judge = manifest.get("judge") or {}
-    if not judge or judge.get("backend") == NO_JUDGE.backend:
-        return []
-    kinds = list(manifest.get("judge_fingerprints") or {})
-    return [{"name": judge.get("model"), "groups": groups_of(kinds), "kinds": kinds, **judge}]
 
 
 def groups_of(kinds: Collection[str]) -> list[str]:
@@ -51,36 +32,23 @@ def name_questions(kinds: Sequence[str]) -> str:
     return f"questions {', '.join(others)} and {last}" if others else f"question {last}"
 
 
-def judge_of_kind(manifest: Mapping[str, Any], kinds: Collection[str]) -> Mapping[str, Any]:
-    """Return the judge that questions of some kinds went to; the judge of the run if that was not one.
-
-    Args:
-        manifest: Content of run.json.
-        kinds: Kinds of questions.
-    """
-    found = [role for role in judge_roles(manifest) if any(kind in role["kinds"] for kind in kinds)]
-    return found[0] if len(found) == 1 else manifest.get("judge") or {}
+def judge_of_kind(record: RunRecord, kinds: Collection[str]) -> JudgeIdentity:
+    """Return the judge that questions of some kinds went to; the judge of the run if that was not one."""
+    found = [role for role in record.judges if any(kind in role.kinds for kind in kinds)]
+    return found[0] if len(found) == 1 else record.judge
 
 
-def judges_by_kind(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return backend, model and revision of the judge that each kind of question went to.
-
-    Args:
-        manifest: Content of run.json.
-    """
-    return {
-        kind: {name: role.get(name) for name in IDENTITY} for role in judge_roles(manifest) for kind in role["kinds"]
-    }
+def judges_by_kind(record: RunRecord) -> dict[str, JudgeName]:
+    """Return the name of the judge that each kind of question went to."""
+    return {kind: JudgeName(role.backend, role.model, role.revision) for role in record.judges for kind in role.kinds}
 
 
-def with_usage(roles: Sequence[Mapping[str, Any]], kinds: Mapping[str, KindUsage]) -> list[dict[str, Any]]:
+def with_usage(judges: Iterable[AnsweringJudge], kinds: Mapping[str, KindUsage]) -> tuple[AnsweringJudge, ...]:
     """Return the judges of a run with the cost of their questions.
 
     Args:
-        roles: Judges of a run.
         kinds: Cost of the run by kind of question.
     """
-    return [
-        {**role, "usage": sum((kinds[kind] for kind in role["kinds"] if kind in kinds), KindUsage()).model_dump()}
-        for role in roles
-    ]
+    return tuple(
+        replace(each, usage=sum((kinds[kind] for kind in each.kinds if kind in kinds), KindUsage())) for each in judges
+    )

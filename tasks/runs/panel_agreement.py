@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,42 +10,43 @@ import pyarrow.parquet as pq
 
 from metric_core.calibration.sure_threshold import describe_verdicts
 from metric_core.stages import Stage
-from metric_core.statistics.agreement import Labels, measure_agreement
+from metric_core.statistics.agreement import Agreement, Labels, measure_agreement
+from tasks.record.run_summary import CascadeCount
 from tasks.runs.run_folder import STAGES
 
 _GROUPS = {Stage.VERDICTS: "kind", Stage.RATINGS: "metric"}
 """Mapping from stage with votes of a panel to the column that groups them."""
 
 
-def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
+def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Agreement]]:
     """Return the panel agreement of a run, for summary.json; empty without a panel.
 
     Args:
         folder: Run folder with the stage tables.
 
     Returns:
-        A mapping from stage to a mapping from verdict kind or metric to the fields of an Agreement.
+        A mapping from stage to a mapping from verdict kind or metric to the agreement.
     """
-    agreements = {}
+    agreements: dict[str, dict[str, Agreement]] = {}
     for stage, group in _GROUPS.items():
         table = folder / STAGES / f"{stage}.parquet"
         if table.exists():
             labels: dict[str, list[Labels]] = defaultdict(list)
             for name, votes in _panels(table, group):
                 labels[name].append({vote["judge"]: vote["label"] for vote in votes})
-            agreements[str(stage)] = {name: asdict(measure_agreement(items)) for name, items in sorted(labels.items())}
+            agreements[str(stage)] = {name: measure_agreement(items) for name, items in sorted(labels.items())}
     return {stage: groups for stage, groups in agreements.items() if groups}
 
 
-def count_cascade(folder: Path) -> dict[str, dict[str, int]]:
+def count_cascade(folder: Path) -> dict[str, CascadeCount]:
     """Return who gave the verdicts of a run with a cascade, for summary.json.
 
     Args:
         folder: Run folder with the stage tables.
 
     Returns:
-        A mapping from the verdicts, as `describe_verdicts` names them, to how many the cheaper judge was asked for, and
-        how many of these it gave `alone`.
+        A mapping from the verdicts, as `describe_verdicts` names them, to how many the cheaper judge was asked for and
+        gave alone.
     """
     asked: Counter[str] = Counter()
     alone: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def count_cascade(folder: Path) -> dict[str, dict[str, int]]:
         about = describe_verdicts(*map(str, key))
         asked[about] += 1
         alone[about] += len(votes) == 1
-    return {about: {"asked": count, "alone": alone[about]} for about, count in sorted(asked.items())}
+    return {about: CascadeCount(asked=count, alone=alone[about]) for about, count in sorted(asked.items())}
 
 
 def _panels(table: Path, *columns: str) -> Iterator[tuple[Any, ...]]:

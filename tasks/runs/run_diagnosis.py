@@ -12,21 +12,16 @@ import pyarrow.parquet as pq
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, SystemPart
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
-from metric_core.statistics.resampling import SEED, Units
+from metric_core.statistics.resampling import SEED, Interval, Units
+from tasks.record.run_summary import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.runs.row_grouping import group_names
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, count_values
-
-ENTRY = "diagnosis"
-"""Name of the counts in summary.json."""
-
-KEY_POINTS = "key_points"
-"""Name of the counts of key points: of all, and of those that the index, the generator or an unknown part lost."""
 
 _UNKNOWN = "unknown"
 _NAMES = (*(each.name for each in CLASSES), UNDIAGNOSED)
 
 
-def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_served: bool) -> dict[str, Any]:
+def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_served: bool) -> DiagnosisCounts:
     """Return the counts of the classes in the table of diagnoses, for summary.json.
 
     Args:
@@ -61,30 +56,30 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
     for code, name in enumerate(_NAMES):
         count = int((joined == code).sum())
         share = count / len(joined) if len(joined) else 0.0
-        entries.append({"name": name, "count": count, "share": share, "interval": interval_of(code)})
+        entries.append(ClassCount(name=name, count=count, share=share, interval=interval_of(code)))
     parts = (*SystemPart, _UNKNOWN)
-    return {
-        "rows": len(joined),
-        "classes": entries,
-        **({KEY_POINTS: {name: points[name] for name in ("points", *parts)}} if points["points"] else {}),
-        "reasons": dict(reasons.most_common()),
-        "lacking": dict(lacking.most_common()),
-        "refusals": {
-            "rows": refusals.total(),
-            "kinds": {kind: kinds[kind] for kind in RefusalKind},
-            "recognized_by": "judge" if is_served and refusals[True] else "forms",
-        },
-    }
+    known = {"key_points": {name: points[name] for name in ("points", *parts)}} if points["points"] else {}
+    return DiagnosisCounts(
+        rows=len(joined),
+        classes=tuple(entries),
+        **known,
+        reasons=dict(reasons.most_common()),
+        lacking=dict(lacking.most_common()),
+        refusals=RefusalCounts(
+            rows=refusals.total(),
+            kinds={kind: kinds[kind] for kind in RefusalKind},
+            recognized_by="judge" if is_served and refusals[True] else "forms",
+        ),
+    )
 
 
-def _intervals(codes: Any, groups: Sequence[str] | None) -> Callable[[int], dict[str, float] | None]:
+def _intervals(codes: Any, groups: Sequence[str] | None) -> Callable[[int], Interval | None]:
     """Return the function from a class to the 95 % interval of its share."""
 
-    def interval(code: int) -> dict[str, float] | None:
+    def interval(code: int) -> Interval | None:
         if not len(codes):
             return None
         units = Units.from_values((codes == code).astype(np.float64), groups)
-        found = estimate_interval(units, Bounds(0.0, 1.0), SEED)
-        return None if found is None else {"low": found.low, "high": found.high}
+        return estimate_interval(units, Bounds(0.0, 1.0), SEED)
 
     return interval

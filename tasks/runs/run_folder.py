@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,8 +23,10 @@ from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import CellCounts, MetricSummary
+from tasks.record.record_files import parse_finished, parse_record, parse_summary
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.rows.computed_tables import RunTables
-from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import iterate_shards
 from tasks.runtime import atomic_files
@@ -32,7 +34,6 @@ from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.runtime.threads import map_threads
 from tasks.runtime.writable import probe_folder
 
-FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
 CALIBRATION = "calibration.json"
 """Agreement of the judge with people, if rows of the run are labelled."""
@@ -224,14 +225,13 @@ class RunFolder:
             for batch in file.iter_batches(columns=["metric", *columns]):
                 yield batch.filter(pc.equal(batch.column("metric"), metric))
 
-    def write_summary(self, rows: int, summaries: Sequence[MetricSummary], more: Mapping[str, Any]) -> None:
-        """Write summary.json.
+    def write_summary(self, summary: RunSummary) -> None:
+        """Write summary.json."""
+        self.write_json(SUMMARY, summary.to_json())
 
-        Args:
-            more: Further entries by name; empty ones are left out.
-        """
-        content = {"rows": rows, "metrics": [asdict(summary) for summary in summaries]}
-        self.write_json(SUMMARY, content | {name: entry for name, entry in more.items() if entry})
+    def write_record(self, record: RunRecord) -> None:
+        """Write run.json."""
+        self.write_json(MANIFEST, record.to_json())
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file of the folder whole or not at all; see `tasks.runtime.atomic_files.write_json`."""
@@ -262,29 +262,31 @@ class RunFolder:
             raise RunFolderError(f"{self.path / name} cannot be read: {error}") from error
         if not isinstance(content, dict):
             raise RunFolderError(f"{self.path / name} cannot be read: expected a JSON object")
-        if name == SUMMARY:
-            check_json(content, SUMMARY_SCHEMA, self.path / name)
         return content
 
-    def read_finished_manifest(self) -> dict[str, Any]:
-        """Read the manifest (`run.json`) of a finished run.
+    def read_record(self) -> RunRecord:
+        """Read the record of a run in any state (`run.json`).
+
+        Raises:
+            RunFolderError: The folder is not a run folder, or its run has another format.
+        """
+        return parse_record(self.read_json(MANIFEST), self.path / MANIFEST)
+
+    def read_finished_record(self) -> RunRecord:
+        """Read the record of a finished run (`run.json`).
 
         Raises:
             RunFolderError: The folder is not a run folder, or its run did not finish or has another format.
         """
-        manifest = self.read_json(MANIFEST)
-        if (found := manifest.get("format")) != FORMAT:
-            raise RunFolderError(
-                f"the run in {self.path} has the format {found!r}, this rag-assay reads {FORMAT}. "
-                "Evaluate its source again with `assay run`."
-            )
-        if (status := manifest.get("status")) != "completed":
-            raise RunFolderError(
-                f"the run in {self.path} is not finished (its status is {status!r}). "
-                "Start it again with `assay run`; finished stage tables are reused."
-            )
-        check_json(manifest, MANIFEST_SCHEMA, self.path / MANIFEST)
-        return manifest
+        return parse_finished(self.read_json(MANIFEST), self.path / MANIFEST)
+
+    def read_summary(self) -> RunSummary:
+        """Read the summary of a run (`summary.json`).
+
+        Raises:
+            RunFolderError: The folder lacks the file, or the file is damaged.
+        """
+        return parse_summary(self.read_json(SUMMARY), self.path / SUMMARY)
 
 
 def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, str] | None) -> None:

@@ -8,17 +8,15 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError
-from metric_core.parsing.regular_files import regular
+from tasks.record.record_files import read_header
 from tasks.runs.run_folder import LOCK, MANIFEST
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.home import assay_home
@@ -143,21 +141,12 @@ def accepted_folders(root: str | None = None) -> frozenset[Path]:
 
 
 def _stored_runs(root: Path) -> Iterator[StoredRun]:
-    for manifest in sorted(root.glob(f"*/{MANIFEST}")):
-        content: Any = None
-        with suppress(OSError, ValueError):
-            content = json.loads(regular(manifest).read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or "run_id" not in content or "format" not in content:
+    for file in sorted(root.glob(f"*/{MANIFEST}")):
+        header = read_header(file)
+        if header is None or file.parent.is_symlink() or header.created.tzinfo is None:
             continue
-        try:
-            started = datetime.fromisoformat(str(content.get("created")))
-        except ValueError:
-            continue
-        if manifest.parent.is_symlink() or started.tzinfo is None:
-            continue
-        about = content.get("deployment") or {}
-        group = about.get("name") or str(content.get("source"))
-        yield StoredRun(manifest.parent.absolute(), started, group)
+        deployment = "" if header.deployment is None else header.deployment.name
+        yield StoredRun(file.parent.absolute(), header.created, deployment or str(header.source))
 
 
 def _is_locked(folder: Path) -> bool:

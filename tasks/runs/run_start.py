@@ -1,11 +1,12 @@
 """Record the trigger of a monitored run and the time at which it was due: the entry `start` of run.json."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from tasks.record.run_record import StartRecord
 from tasks.runs.outcome import Trigger
 
 
@@ -21,13 +22,13 @@ class RunStart:
     due: datetime
 
     @property
-    def entry(self) -> dict[str, str]:
-        """The entry of run.json, with the time in UTC.
+    def entry(self) -> StartRecord:
+        """The entry of the record of the run, with the time in UTC.
 
         >>> RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC)).entry
-        {'trigger': 'schedule', 'due': '2026-11-18T06:00:00+00:00'}
+        StartRecord(trigger='schedule', due='2026-11-18T06:00:00+00:00')
         """
-        return {"trigger": self.trigger, "due": self.due.astimezone(UTC).isoformat()}
+        return StartRecord(trigger=self.trigger, due=self.due.astimezone(UTC).isoformat())
 
     @contextmanager
     def apply(self) -> Iterator[None]:
@@ -42,7 +43,7 @@ class RunStart:
 _start: ContextVar[RunStart | None] = ContextVar("run_start", default=None)
 
 
-def start_entry() -> Mapping[str, str] | None:
-    """Return the entry of run.json on the start of the current run; None if the run is not monitored."""
+def start_entry() -> StartRecord | None:
+    """Return what the record of the current run says of its start; None if the run is not monitored."""
     start = _start.get()
     return None if start is None else start.entry

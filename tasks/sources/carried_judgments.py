@@ -14,6 +14,7 @@ from metric_core.columns import (
     RETRIEVED_CONTEXTS,
 )
 from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState, passage_grades
+from tasks.record.judgments import JudgmentChange, JudgmentsRecord, KnownIds
 from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
 from tasks.sources.cells.judgment_values import table_form
 from tasks.sources.cells.key_point_values import EVIDENCE
@@ -45,7 +46,7 @@ class CarriedJudgments:
         self._nameless: dict[str, str | None] = {}
         self._is_chunk: dict[str, bool] = {}
         self._counts: Counter[str] = Counter()
-        self._changes: list[dict[str, Any]] = []
+        self._changes: list[JudgmentChange] = []
 
     def find(self, rows: Callable[[], Iterable[Values]]) -> None:
         """Find the judged texts of all rows in the chunks of the index, or else in the passages of all rows.
@@ -102,21 +103,17 @@ class CarriedJudgments:
             self._count((each for spans in evidence for each in spans), row_id)
 
     @property
-    def entry(self) -> dict[str, Any] | None:
+    def entry(self) -> JudgmentsRecord | None:
         """Counts of judgments by state and of retrieved ids that are chunks, and the changes; None without evidence."""
         if not self._counts:
             return None
-        states = {str(state): self._counts[state] for state in SpanState}
-        of_passages = {name: self._counts[name] for name in ("passages", "new")}
-        found = {**states, **of_passages, "is_complete": self._chunks is not None, "changes": self._changes}
+        counts = {name: self._counts[name] for name in (*SpanState, "passages", "new")}
+        facts = {"is_complete": self._chunks is not None, "changes": tuple(self._changes)}
+        found = JudgmentsRecord.model_validate({**counts, **facts})
         if self._chunks is None or not self._is_chunk:
             return found
-        ids = {
-            "file": PurePath(self._chunks).name,
-            "retrieved": len(self._is_chunk),
-            "known": sum(self._is_chunk.values()),
-        }
-        return {**found, "ids": ids}
+        file, known = PurePath(self._chunks).name, sum(self._is_chunk.values())
+        return found.extend(ids=KnownIds(file=file, retrieved=len(self._is_chunk), known=known))
 
     def _kept(self, chunks: Iterable[Chunk], wanted: set[str]) -> Iterator[Chunk]:
         for chunk in chunks:
@@ -142,7 +139,7 @@ class CarriedJudgments:
             self._counts[each.state] += 1
             if each.change is not None and len(self._changes) < _MOST_CHANGES:
                 text = each.span.text[:_LONGEST_TEXT]
-                self._changes.append({"row": row_id, "state": str(each.state), "text": text, "change": each.change})
+                self._changes.append(JudgmentChange(row=row_id, state=str(each.state), text=text, change=each.change))
 
 
 def _whole(chunk: Chunk, grade: float) -> PlacedSpan:

@@ -5,7 +5,6 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from metric_core.columns import (
 )
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
+from tasks.record.judgments import JudgmentsRecord
 from tasks.sources.carried_judgments import CarriedJudgments
 from tasks.sources.cells.missing_values import MissingValues
 from tasks.sources.cells.passage_objects import COMPANIONS, find_companions
@@ -172,7 +172,7 @@ class SampleReader:
         self._raise_for_bad_rows()
 
     @property
-    def judgments(self) -> dict[str, Any] | None:
+    def judgments(self) -> JudgmentsRecord | None:
         """Counts of the judgments of texts by state, for run.json; None if there are none."""
         return self._carried.entry
 

@@ -25,12 +25,13 @@ from tasks.options.narrow import narrow
 from tasks.options.option import implementation_fields
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import DataOptions
+from tasks.record.run_record import BadRowNote, RetrievalRecord
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.in_memory import save_rows
 from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tasks.sources.redaction import Redaction
 from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
-from tasks.stages.samples import BadRowNote, SamplesResult
+from tasks.stages.samples import SamplesResult, note_bad_row
 from tasks.tables.table_files import SOURCES, atomic_fs_write, filesystem, touch
 
 _SHOWN = 5
@@ -70,9 +71,9 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
     fetched: datetime
     seconds: float
 
-    def manifest_entry(self) -> dict[str, Any]:
-        """Return the entry of run.json, without the bad rows, which have a separate entry."""
-        return self.model_dump(mode="json", exclude={"bad_rows", "source"})
+    def to_record(self) -> RetrievalRecord:
+        """Return what the record of the run says of it, without the bad rows, which have a separate entry."""
+        return RetrievalRecord.model_validate(self.model_dump(mode="json", exclude={"bad_rows", "source"}))
 
     def add_to(self, read: SamplesResult) -> SamplesResult:
         """Return the result of reading the rows, with the bad rows of the question set added."""
@@ -157,7 +158,7 @@ def _fetch_contexts(fetcher: Fetcher, settings: RetrievalSettings, tables: str) 
     source = save_rows(rows, tables, settings.redact)
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
-    bad = map(BadRowNote.from_bad_row, reader.bad_rows)
+    bad = map(note_bad_row, reader.bad_rows)
     result = Retrieval(
         source=source,
         questions=settings.source or "",

@@ -1,7 +1,6 @@
 """Read the rows to evaluate, check them, and store them in shards: the stage `samples`."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import Field
 
@@ -12,6 +11,8 @@ from tasks.options.narrow import narrow
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions
 from tasks.prefect_support.prefect_task import make_prefect_task
+from tasks.record.judgments import JudgmentsRecord
+from tasks.record.run_record import BadRowNote
 from tasks.runs.carried_evidence import warn_about_judgments
 from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
@@ -33,27 +34,10 @@ class SamplesSettings(SlicingOptions, GroupingOptions, DataOptions):
     required: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class BadRowNote:
-    """A row that was left out, for run.json.
-
-    Args:
-        number: Number of the row in the source, from 1.
-        column: Faulty column; None for the row as a whole.
-    """
-
-    number: int
-    column: str | None
-    problem: str
-
-    @classmethod
-    def from_bad_row(cls, bad: BadRow) -> "BadRowNote":
-        """Return the note of a bad row; its problem ends with the line and file."""
-        return cls(
-            number=bad.number,
-            column=bad.column,
-            problem=f"{bad.problem} ({bad.detail})" if bad.detail else bad.problem,
-        )
+def note_bad_row(bad: BadRow) -> BadRowNote:
+    """Return the note of a bad row; its problem ends with the line and file."""
+    problem = f"{bad.problem} ({bad.detail})" if bad.detail else bad.problem
+    return BadRowNote(number=bad.number, column=bad.column, problem=problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ class SamplesResult:
     bad_rows: tuple[BadRowNote, ...]
     bad_row_count: int
     warnings: tuple[str, ...]
-    judgments: dict[str, Any] | None = None
+    judgments: JudgmentsRecord | None = None
 
 
 def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ignore_progress) -> SamplesResult:
@@ -104,7 +88,7 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,
-        bad_rows=tuple(map(BadRowNote.from_bad_row, reader.bad_rows)),
+        bad_rows=tuple(map(note_bad_row, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
         warnings=(*reader.warnings, *limited, *warn_about_judgments(reader.judgments)),
         judgments=reader.judgments,

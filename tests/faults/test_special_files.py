@@ -33,8 +33,8 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "questions": ("questions.jsonl", read_questions),
     "labels of a page": ("labels.jsonl", lambda path: read_exported(path, "faithfulness")),
     "outcome": ("outcome.json", lambda path: read_outcome(path.parent)),
-    "manifest": ("run.json", lambda path: RunFolder(path.parent).read_finished_manifest()),
-    "table of a run": ("scores.parquet", lambda path: RunFolder(path.parent).read_finished_manifest()),
+    "manifest": ("run.json", lambda path: RunFolder(path.parent).read_finished_record()),
+    "table of a run": ("scores.parquet", lambda path: RunFolder(path.parent).read_finished_record()),
 }
 
 

@@ -149,7 +149,7 @@ def test_an_unchanged_judge_is_asked_about_the_anchor_once(nights: Nights) -> No
     assert found["rows"] == len(ANCHOR_WORDS)
     assert found["metrics"]["faithfulness"]["mean"] == pytest.approx(2 / 3)
     assert entry(second)["digest"] == found["digest"]
-    assert FinishedRun(first / "anchor").manifest["anchor_of"]["run_id"] == FinishedRun(first).run_id
+    assert FinishedRun(first / "anchor").record.to_json()["anchor_of"]["run_id"] == FinishedRun(first).run_id
     assert found["agreement"]["faithfulness"]["figures"]["kappa"]["value"] == 1
     assert "All 72 answers were cached." in (second / "report.html").read_text()
     of_anchor = RunResult(second).anchor
@@ -171,7 +171,7 @@ def test_a_change_is_named_as_the_judges_or_the_systems(nights: Nights) -> None:
     assert nights.asked_about_anchor() == 2 * len(ANCHOR_WORDS)
     by_judge = changed_side(baseline, swapped)
     changes = SideFinder.from_runs(FinishedRun(baseline), FinishedRun(swapped)).changes
-    revisions = [FinishedRun(run).manifest["judge"]["revision"] for run in (baseline, swapped)]
+    revisions = [FinishedRun(run).record.to_json()["judge"]["revision"] for run in (baseline, swapped)]
     worse = nights.run("same", ["broken"] * len(GOOD), JUDGE)
     by_system = changed_side(baseline, worse)
 
@@ -217,7 +217,7 @@ def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
 
     run = nights.run("first")
 
-    manifest = FinishedRun(run).manifest
+    manifest = FinishedRun(run).record.to_json()
     assert entry(run)["reason"] == "the judge is lost"
     assert manifest["status"] == "completed"
     assert any("the anchor has no scores" in warning for warning in manifest["warnings"])

@@ -21,6 +21,7 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.calibration_files import load_calibration, load_saved
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import fails, says, script
 
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"
@@ -81,16 +82,16 @@ def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResul
     assert (audited.audit.holds, audited.audit.labelled) == (True, 10)
     assert load_calibration(Path(str(audited.kept))).audits == (audited.audit,)
     assert load_calibration(Path(earlier.folder) / "calibration.json").audits == ()
-    [line] = agreement_lines(manifest_of(folder))
+    [line] = agreement_lines(FinishedRun(folder).record)
     assert "audited with 10 labels on 2" in line
     labelled = calibrate_run(own.model_copy(update={"keep": False}))
     assert labelled.corrected is not None
-    assert (labelled.corrected["value"], labelled.corrected["method"]) == (0.5, "labels alone")
-    assert labelled.corrected["reason"] == "fewer than 50 rows are labelled"
+    assert (labelled.corrected.value, labelled.corrected.method) == (0.5, "labels alone")
+    assert labelled.corrected.reason == "fewer than 50 rows are labelled"
     with pytest.raises(ConfigError, match=r"has 10 labels of faithfulness, and 4 would replace them\. Use --replace"):
         calibrate_run(fewer.model_copy(update={"keep": False}))
     summary = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
-    assert summary["bias_corrected"]["faithfulness"] == json.loads(json.dumps(labelled.corrected))
+    assert summary["bias_corrected"]["faithfulness"] == json.loads(json.dumps(labelled.corrected.to_json()))
     assert "by 10 labels alone, drawn at random from 11" in (Path(folder) / "report.html").read_text("utf-8")
     gate = GateSettings.model_validate({"absolute": ["faithfulness.corrected >= 0.1", "faithfulness.corrected >= 0.6"]})
     checked = apply_gate(Path(folder), CompareOptions(gate=gate)).gate

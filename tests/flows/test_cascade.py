@@ -130,7 +130,9 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     before = evaluate(config, tmp_path / "before")
     assert questions == {(CHEAP, "verdict"): ROWS, (DEAR, "verdict"): ROWS, (DEAR, "claims"): ROWS}
     assert summary_of(before)["cascade"] == {ABOUT: {"asked": ROWS, "alone": 0}}
-    assert "no labels say how sure cheap.json must be" in cascade_lines(before.manifest, summary_of(before))[0]
+    assert (
+        "no labels say how sure cheap.json must be" in cascade_lines(before.record.cascade, before.summary.cascade)[0]
+    )
 
     label_all(before, tmp_path / "few.jsonl", 30)
     few = calibrate(before, config)
@@ -148,7 +150,7 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     sure = ROWS - UNSURE
     assert summary_of(after)["cascade"] == {ABOUT: {"asked": ROWS, "alone": sure}}
     assert "agreement" not in summary_of(after)
-    [line] = cascade_lines(after.manifest, summary_of(after))
+    [line] = cascade_lines(after.record.cascade, after.summary.cascade)
     assert "cheap.json gave 60 of 80 verdicts alone (75 % saved)" in line
     assert "0 of 60 labels of faithfulness" in line
     assert "Cascade of two judges" in (after.folder / "report.html").read_text("utf-8")
@@ -161,7 +163,7 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
 
     # The answers belong to the judges that gave them: without the cascade, none is asked again.
     dear = config.model_copy(update={"cascade": None})
-    assert evaluate(dear, tmp_path / "dear", judge=config.judge).manifest["usage"]["stored"] == 2 * ROWS
+    assert evaluate(dear, tmp_path / "dear", judge=config.judge).record.usage.stored == 2 * ROWS
     assert not questions
 
     # Elsewhere, only the rest goes on.

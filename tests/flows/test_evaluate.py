@@ -235,7 +235,7 @@ def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> 
     assert 'assay_cells{deployment="",index="",metric="faithfulness",state="failed"} 5.0' in written
     assert caught.value.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
     run = FinishedRun(caught.value.folder)
-    assert run.manifest["failures"] == ["faithfulness: 5 of 5 cells failed, most often: the reply was cut off"]
+    assert run.record.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
     assert "too few scores: faithfulness: 5 of 5 cells failed" in (run.folder / "report.html").read_text()
     assert sum(status == "scored" for _, status, _ in scores(run.folder).values()) == 5
     with get_client(sync_client=True) as client:

@@ -117,7 +117,7 @@ class Evaluation:
     @property
     def entry(self) -> dict[str, Any]:
         """The entry of the last night on what was asked again."""
-        found: dict[str, Any] = FinishedRun(self.folders[-1]).manifest["anchor"]["asked_again"]
+        found: dict[str, Any] = FinishedRun(self.folders[-1]).record.to_json()["anchor"]["asked_again"]
         return found
 
     def asked_about_anchor(self) -> int:
@@ -156,7 +156,7 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
         assert evaluation.asked_about_anchor() == len(ANCHOR_WORDS) * (2 if number == 0 else 1)
         assert (evaluation.entry["rows"], evaluation.entry["questions"]) == (len(ANCHOR_WORDS),) * 2
         assert evaluation.entry["usage"]["requests"] == len(ANCHOR_WORDS)
-        found = FinishedRun(evaluation.folders[-1]).manifest["judge_variance"]["faithfulness"]
+        found = FinishedRun(evaluation.folders[-1]).record.to_json()["judge_variance"]["faithfulness"]
         assert (found["of_anchor"], found["rows"], found["judge"]) == (True, len(ANCHOR_WORDS), 0.0)
         assert found["advice"] == "more rows help, more votes do not"
     assert evaluation.alerts() == []
@@ -166,7 +166,7 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
     told = evaluation.night()
 
     assert evaluation.asked_about_anchor() == evaluation.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0]
-    assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["usage"]["asked"] == 0
+    assert FinishedRun(evaluation.folders[-1]).record.to_json()["anchor"]["usage"]["asked"] == 0
     assert [(each.key, each.kind) for each in told.incidents.opened] == [
         ("judge:judge-model", "judge"),
         ("alarm:faithfulness", "alarm"),
@@ -194,7 +194,7 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
         patch.setattr(RepeatedQuestions, "ask", refuse)
         outcome = evaluation.night()
     assert evaluation.entry["reason"] == "the judge is lost"
-    warnings = FinishedRun(evaluation.folders[-1]).manifest["warnings"]
+    warnings = FinishedRun(evaluation.folders[-1]).record.to_json()["warnings"]
     assert any("another judge of the same name will not show: the judge is lost" in warning for warning in warnings)
     assert outcome.incidents.recovered == (), "a judge that cannot be asked has not recovered"
     assert "judge" in {each.kind for each in outcome.incidents.continuing}
@@ -264,7 +264,7 @@ def test_nothing_is_asked_again_without_a_drift_to_look_for(evaluation: Evaluati
     asked = evaluation.asked_about_anchor()
     evaluation.night()
     assert (asked, evaluation.asked_about_anchor()) == (len(ANCHOR_WORDS), 0)
-    assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["asked_again"] is None
+    assert FinishedRun(evaluation.folders[-1]).record.to_json()["anchor"]["asked_again"] is None
 
 
 def test_rows_that_are_asked_again_show_how_much_the_judge_varies_and_settle_a_gate(evaluation: Evaluation) -> None:
@@ -284,7 +284,7 @@ def test_rows_that_are_asked_again_show_how_much_the_judge_varies_and_settle_a_g
     assert (planned.again.rows, planned.tally.asked) == (8, len(WORDS) + 8 + len(WORDS))  # claims, verdicts, again
     folder = Path(run_evaluation(config.model_copy(update={"deploy": DeploySettings(gate=gate)})).folder)
 
-    manifest = FinishedRun(folder).manifest
+    manifest = FinishedRun(folder).record.to_json()
     assert (manifest["asked_again"]["rows"], manifest["asked_again"]["questions"]) == (32, 32)
     found = manifest["judge_variance"]["faithfulness"]
     assert found["rows"] == 32
@@ -330,7 +330,10 @@ def test_a_checked_judge_has_a_certificate_for_this_and_later_runs(
 
     later = Path(run_evaluation(config).folder)
     for run in (folder, later):
-        assert FinishedRun(run).manifest["certificate"]["changes"] == certificate.entry()["changes"]
+        assert (
+            FinishedRun(run).record.to_json()["certificate"]["changes"]
+            == certificate.model_dump(mode="json")["changes"]
+        )
         assert "injection moves verdicts: 10 of 20" in (run / "report.html").read_text()
     assert read_run_entry(later).versions[CERTIFIED] == "injection, evidence"
     gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.1"], "judge": {"max_flip": 0.03}})
@@ -341,4 +344,4 @@ def test_a_checked_judge_has_a_certificate_for_this_and_later_runs(
 
     evaluation.revision = "2"
     other = evaluation.configuration().model_copy(update={"anchor": None, "source": source})
-    assert FinishedRun(run_evaluation(other).folder).manifest["certificate"] is None
+    assert FinishedRun(run_evaluation(other).folder).record.to_json()["certificate"] is None

@@ -20,6 +20,8 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.run.summary_rows import usage_table
 from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
@@ -119,7 +121,10 @@ def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> 
     assert support["kappa"] == pytest.approx((0.75 - 0.78125) / (1 - 0.78125))
     assert [judge["backend"] for judge in manifest["panel"]] == ["scripted", "scripted"]
     assert manifest["judge"]["backend"] == "panel"
-    assert agreement_line(summary) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
+    assert (
+        agreement_line(RunSummary.model_validate(summary))
+        == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
+    )
 
 
 def test_single_judge_has_no_agreement(tmp_path: Path) -> None:
@@ -181,7 +186,7 @@ def test_usage_of_a_run_matches_the_counts_of_the_server(tmp_path: Path, serve: 
     assert sum(usage["failed"].values()) == 1
     for count in ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens"):
         assert usage[count] == sum(stage[count] for stage in stages.values())
-    shown = usage_table(manifest)
+    shown = usage_table(RunRecord.model_validate(manifest))
     assert shown is not None
     assert shown.rows[-1][:4] == ("total", str(usage["questions"]), "-", str(usage["requests"]))
 
@@ -239,8 +244,9 @@ def test_second_run_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[...
     usage = manifest["usage"]
     assert len(server.asked) == before
     assert (usage["questions"], usage["stored"], usage["requests"]) == (before, before, 0)
-    assert usage_table(manifest) is None
-    assert list(usage_lines(manifest)) == [f"{before} questions to the judge, {before} of them cached"]
+    assert usage_table(RunRecord.model_validate(manifest)) is None
+    lines = list(usage_lines(RunRecord.model_validate(manifest).usage))
+    assert lines == [f"{before} questions to the judge, {before} of them cached"]
 
 
 def test_run_has_artifacts_for_usage_summary_and_report(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:

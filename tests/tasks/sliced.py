@@ -12,8 +12,8 @@ from metric_core.records import Direction, Score
 from metric_core.stages import Stage
 from tasks.runs.row_grouping import columns_with
 from tasks.runs.row_slicing import read_slices
-from tasks.runs.run_folder import SUMMARY, RunFolder
-from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
+from tasks.runs.run_folder import RunFolder
+from tasks.runs.slice_summaries import summarize_slices_of_run
 from tests.tasks.reports import folders
 
 METRICS: Mapping[str, Mapping[str, Any]] = {
@@ -81,8 +81,7 @@ def add_slices(path: Path, columns: Iterable[str]) -> None:
     requests = [_request(entry) for entry in folder.read_json("run.json")["metrics"]]
     columns = list(columns)
     slices = read_slices(folder.read_samples(columns_with(*columns)), columns)
-    content = folder.read_json(SUMMARY)
-    folder.write_json(SUMMARY, content | {SLICES: summarize_slices_of_run(folder, requests, slices)})
+    folder.write_summary(folder.read_summary().extend(slices=summarize_slices_of_run(folder, requests, slices)))
 
 
 def _request(entry: Mapping[str, Any]) -> MetricRequest:

@@ -1,16 +1,18 @@
 """Describe the agreement of a judge with people: a sentence for summaries and reports, a table as Markdown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES, Figure
 from metric_core.calibration.figure_intervals import TOO_FEW
 from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
-from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_date, parse_figure
+from tasks.calibration.calibration_files import Calibration, SavedCalibration, format_date
 from tasks.calibration.human_agreement import read_agreements
 from tasks.models.judges.protocol import NO_JUDGE
+from tasks.record.judge_quality import Audit, CalibratedMetric
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.documents.blocks import Line, Table, make_table, own
 from tasks.reports.documents.markdown import to_markdown
@@ -26,66 +28,51 @@ _BARS = (0.4, 0.6, 0.8)
 NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data like this has not been measured"
 
 
-def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the judge's agreement with people, a line per metric that asks a judge; nothing for a run without one.
-
-    Args:
-        manifest: Content of run.json.
-
-    >>> agreement_lines({})
-    ['not calibrated: how far this judge agrees with people on data like this has not been measured']
-    """
-    if (manifest.get("judge") or {}).get("backend") == NO_JUDGE.backend:
+def agreement_lines(record: RunRecord) -> list[str]:
+    """Return the judge's agreement with people, a line per metric that asks a judge; nothing for a run without one."""
+    if record.judge.backend == NO_JUDGE.backend:
         return []
-    entry = manifest.get("calibration") or {}
-    known = entry.get("metrics", {})
-    verdict = (manifest.get("config") or {}).get("verdict")
+    known, verdict = record.calibration.metrics, record.config.verdict
     lines = [f"{metric}: {_sentence(facts, verdict)}" for metric, facts in known.items()]
-    others = [key for key in read_agreements(manifest) if key not in known]
+    others = [key for key in read_agreements(record) if key not in known]
     if known and others:
         lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
-    return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]
+    return [*(lines or [NOT_CALIBRATED]), *record.calibration.not_covered]
 
 
 def saved_line(saved: SavedCalibration) -> str:
     """Return a line about a saved calibration: metric, judge, agreement and file."""
     calibration = saved.calibration
-    sentence = _sentence(calibration.manifest_entry(calibration.verdict, applied=False), calibration.verdict)
+    sentence = _sentence(calibration.to_record(calibration.verdict, applied=False), calibration.verdict)
     replaced = "" if saved.is_latest else ", replaced by a later one"
     return f"{calibration.metric} by {calibration.judge}: {sentence}{replaced}: {saved.path}"
 
 
-def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
+def _sentence(facts: CalibratedMetric, verdict: str) -> str:
     """Return a calibration in one line.
 
     Args:
-        facts: Entry of the calibration in run.json.
         verdict: `binary` or `probability`, as verdicts count in the run.
 
-    >>> figures = {"kappa": {"value": 0.615, "low": 0.4, "high": 0.8}}
-    >>> _sentence({"figures": figures, "compared": 66, "source": "a/b.jsonl", "created": "2026-11-21T16:04:00+00:00"})
+    >>> found = {"figures": {"kappa": {"value": 0.615, "low": 0.4, "high": 0.8}}, "compared": 66, "verdict": "binary"}
+    >>> facts = CalibratedMetric(source="a/b.jsonl", created="2026-11-21T16:04:00+00:00", **found)
+    >>> _sentence(facts, "binary")
     'kappa 0.615 (0.400 to 0.800), 66 rows of b.jsonl, 2026-11-21'
     """
     figures = [
-        f"{title} {_format_value(facts['figures'][name])}"
-        for name, title in _HEADLINES.items()
-        if name in facts["figures"]
+        f"{title} {_format_value(facts.figures[name])}" for name, title in _HEADLINES.items() if name in facts.figures
     ]
-    rows = f"{facts['compared']:,} rows of {PurePosixPath(facts['source']).name}"
-    mapped = ["probabilities mapped by it"] if facts.get("applied") else []
-    measured = facts.get("verdict", verdict)
-    otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
-    return ", ".join([*figures, rows, format_date(facts["created"]), *mapped, *otherwise, *_audit_words(facts)])
+    rows = f"{facts.compared:,} rows of {PurePosixPath(facts.source).name}"
+    mapped = ["probabilities mapped by it"] if facts.applied else []
+    otherwise = [] if facts.verdict == verdict else [f"measured with verdict = {facts.verdict}"]
+    return ", ".join([*figures, rows, format_date(facts.created), *mapped, *otherwise, *_audit_words(facts.audit)])
 
 
-def _audit_words(facts: Mapping[str, Any]) -> list[str]:
-    audit = facts.get("audit")
-    if not audit:
+def _audit_words(audit: Audit | None) -> list[str]:
+    if audit is None:
         return []
-    found = "no difference found" if audit["holds"] else "it does not hold"
-    return [
-        f"audited with {audit['labelled']} labels on {format_date(audit['created'])}: {found} (p = {audit['p']:.2g})"
-    ]
+    found = "no difference found" if audit.holds else "it does not hold"
+    return [f"audited with {audit.labelled} labels on {format_date(audit.created)}: {found} (p = {audit.p:.2g})"]
 
 
 def figure_table(calibration: Calibration) -> Table:
@@ -117,35 +104,37 @@ def annotator_lines(calibration: Calibration) -> Iterator[str]:
 
 
 def result_lines(
-    metric: str, corrected: Mapping[str, Any] | None, audit: Audit | None, needed: LabelsNeeded | None = None
+    metric: str, corrected: CorrectedMeanRecord | None, audit: Audit | None, needed: LabelsNeeded | None = None
 ) -> Iterator[str]:
     """Yield what a calibration or an audit says about the run of the labelled rows.
 
     Args:
-        corrected: Entry of the metric's bias-corrected mean; None if there is none.
+        corrected: Bias-corrected mean of the metric; None if there is none.
         audit: Result of an audit; None if none was asked for.
         needed: Number of labels that would halve the interval of that mean.
     """
     if audit is not None:
         yield audit_sentence(audit)
     if corrected is not None:
-        yield f"{metric}: {CorrectionText.from_entry(corrected)}"
+        yield f"{metric}: {CorrectionText.of_mean(corrected)}"
         if needed is not None:
             yield f"labels needed: {needed_words(needed, corrected)}"
 
 
-def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
+def needed_words(needed: LabelsNeeded, corrected: CorrectedMeanRecord) -> str:
     """Return how many more labels, and on which rows, would halve the interval of a bias-corrected mean.
 
     >>> from metric_core.calibration.label_needs import LabelsNeeded
-    >>> needed_words(LabelsNeeded(240, 80, 80), {"method": "judge error", "rows": 276})
+    >>> basis = {"label": "good", "span": None, "value": 0.5, "low": 0.25, "high": 0.75, "reason": "", "labelled": 100}
+    >>> mean = CorrectedMeanRecord(**basis, method="judge error", rows=276)
+    >>> needed_words(LabelsNeeded(240, 80, 80), mean)
     'about 240 more like these would halve this interval, or 160 (80 bad and 80 good)'
-    >>> needed_words(LabelsNeeded(300), {"method": "labels alone", "rows": 276, "labelled": 100})
+    >>> needed_words(LabelsNeeded(300), mean.model_copy(update={"method": "labels alone"}))
     'about 300 more would halve this interval; the run has 276 scored rows, so it would have to be larger'
-    >>> needed_words(LabelsNeeded(None), {"method": "judge error", "rows": 30})
-    'no number would halve this interval: the 30 scored rows leave too much open'
+    >>> needed_words(LabelsNeeded(None), mean)
+    'no number would halve this interval: the 276 scored rows leave too much open'
     """
-    is_own = corrected.get("method") != Method.JUDGE
+    is_own = corrected.method != Method.JUDGE
     if needed.good is not None and needed.bad is not None:
         total = needed.good + needed.bad
         only = "bad ones" if needed.bad else "good ones"
@@ -155,11 +144,11 @@ def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
             return f"about {mixed} would halve this interval"
         return f"about {needed.more:,} more like these would halve this interval, or {mixed}"
     if needed.more is None:
-        return f"no number would halve this interval: the {corrected['rows']:,} scored rows leave too much open"
+        return f"no number would halve this interval: the {corrected.rows:,} scored rows leave too much open"
     like = "" if is_own else " like these"
     words = f"about {needed.more:,} more{like} would halve this interval"
-    if is_own and needed.more + (corrected.get("labelled") or 0) > corrected["rows"]:
-        return f"{words}; the run has {corrected['rows']:,} scored rows, so it would have to be larger"
+    if is_own and needed.more + (corrected.labelled or 0) > corrected.rows:
+        return f"{words}; the run has {corrected.rows:,} scored rows, so it would have to be larger"
     return words
 
 
@@ -217,9 +206,8 @@ def calibration_markdown(calibration: Calibration) -> str:
     return to_markdown([title, Line(own(count_line(calibration))), figure_table(calibration)])
 
 
-def _format_value(figure: Mapping[str, Any]) -> str:
-    parsed = parse_figure(figure)
-    return f"{format_fixed(parsed.value)} ({_format_interval(parsed)})"
+def _format_value(figure: Figure) -> str:
+    return f"{format_fixed(figure.value)} ({_format_interval(figure)})"
 
 
 def _format_interval(figure: Figure) -> str:

@@ -1,14 +1,12 @@
 """Format bias-corrected means."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tasks.calibration.bias_correction import Method
+from tasks.record.run_summary import CorrectedMeanRecord
 
 _UNEXPLAINED = "the labelled rows do not determine it"
 """Reason in runs whose summary does not name one."""
-_ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +27,36 @@ class CorrectionText:
     basis: str = ""
 
     @classmethod
-    def from_entry(cls, entry: Mapping[str, Any], is_difference: bool = False) -> "CorrectionText":
-        """Return the text of an entry of summary.json.
+    def of_mean(cls, mean: CorrectedMeanRecord, is_difference: bool = False) -> "CorrectionText":
+        """Return the text of a bias-corrected mean.
 
         Args:
-            entry: Entry of a metric under `bias_corrected`.
             is_difference: True for the difference of two runs.
 
-        >>> print(CorrectionText.from_entry({"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}))
-        bias-corrected mean ('good') 70.0 % (60.0 to 80.0)
-        >>> grades = {"label": "stars", "span": [1, 5], "value": 3.5, "low": 3.25, "high": 3.75}
-        >>> print(CorrectionText.from_entry(grades))
-        bias-corrected mean ('stars') 3.50 (3.25 to 3.75)
-        >>> change = {"label": "good", "span": None, "value": 0.05, "low": -0.02, "high": 0.12}
-        >>> print(CorrectionText.from_entry(change, is_difference=True))
-        difference of the bias-corrected means ('good') +5.0 percentage points (-2.0 to +12.0)
-        >>> grades |= {"method": "prediction-powered", "reason": "", "labelled": 100, "rows": 970}
-        >>> CorrectionText.from_entry(grades).basis
+        >>> basis = {"method": "prediction-powered", "reason": "", "labelled": 100, "rows": 970}
+        >>> share = {"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8, **basis}
+        >>> CorrectionText.of_mean(CorrectedMeanRecord(**share)).basis
         'of 970 scored rows, by 100 labels of them drawn at random'
-        >>> whole = {"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8, "reason": ""}
-        >>> print(CorrectionText.from_entry(whole | {"method": "labels alone", "labelled": 66, "rows": 66}))
-        mean label ('good') 70.0 % (60.0 to 80.0), of all 66 scored rows
+        >>> grades = {"label": "stars", "span": (1, 5), "value": 3.5, "low": 3.25, "high": 3.75}
+        >>> CorrectionText.of_mean(CorrectedMeanRecord(**share | grades)).interval
+        '3.25 to 3.75'
+        >>> change = CorrectedMeanRecord(**share | {"value": 0.05, "low": -0.02, "high": 0.12})
+        >>> CorrectionText.of_mean(change, is_difference=True).value
+        '+5.0 percentage points'
+        >>> print(CorrectionText.of_mean(CorrectedMeanRecord(**share | {"method": "labels alone", "labelled": 970})))
+        mean label ('good') 70.0 % (60.0 to 80.0), of all 970 scored rows
         """
-        if entry["value"] is None:
-            return cls(f"no bias-corrected mean: {entry.get('reason') or _UNEXPLAINED}")
-        is_share = entry["span"] is None
+        if mean.value is None:
+            return cls(f"no bias-corrected mean: {mean.reason or _UNEXPLAINED}")
+        is_share = mean.span is None
         scale, decimals = (100, 1) if is_share else (1, 2)
-        value, low, high = (_format_value(scale * entry[end], decimals, is_difference) for end in _ENDS)
-        kind = "mean label" if _is_whole(entry) else "bias-corrected mean"
+        ends = (mean.value, mean.low, mean.high)
+        value, low, high = (_format_value(scale * end, decimals, is_difference) for end in ends)
+        kind = "mean label" if _is_whole(mean) else "bias-corrected mean"
         name = f"difference of the {kind}s" if is_difference else kind
         unit = " percentage points" if is_difference else " %"
         shown = f"{value}{unit}" if is_share else value
-        return cls(f"{name} ({entry['label']!r})", shown, f"{low} to {high}", _basis(entry))
+        return cls(f"{name} ({mean.label!r})", shown, f"{low} to {high}", _basis(mean))
 
     def __str__(self) -> str:
         """Return lead, value, interval and basis."""
@@ -69,26 +65,25 @@ class CorrectionText:
         return ", ".join(filter(None, (f"{self.lead} {self.value} ({self.interval})", self.basis)))
 
 
-def _is_whole(entry: Mapping[str, Any]) -> bool:
+def _is_whole(mean: CorrectedMeanRecord) -> bool:
     """Return whether all scored rows are labelled, so that their mean label is neither corrected nor a sample."""
-    return entry.get("method") == Method.LABELS and entry["labelled"] == entry["rows"]
+    return mean.method == Method.LABELS and mean.labelled == mean.rows
 
 
-def _basis(entry: Mapping[str, Any]) -> str:
-    """Return the rows and labels that an entry rests on."""
-    if "method" not in entry or entry["labelled"] is None:
+def _basis(mean: CorrectedMeanRecord) -> str:
+    """Return the rows and labels that a mean rests on."""
+    if mean.labelled is None:
         return ""
-    unit = entry.get("unit", "rows")
-    rows, labelled = f"{entry['rows']:,}", f"{entry['labelled']:,}"
-    if _is_whole(entry):
+    unit, rows, labelled = mean.unit, f"{mean.rows:,}", f"{mean.labelled:,}"
+    if _is_whole(mean):
         return f"of all {rows} scored {unit}"
     bases = {
         Method.POWERED: f"of {rows} scored {unit}, by {labelled} labels of them drawn at random",
         Method.LABELS: f"by {labelled} labels alone, drawn at random from {rows} scored {unit}",
         Method.JUDGE: f"of {rows} scored rows, if the judge errs on them as on the {labelled} labelled rows",
     }
-    basis = bases.get(Method(entry["method"]), "")
-    return f"{basis}: {entry['reason']}" if entry["reason"] and basis else basis
+    basis = bases.get(Method(mean.method), "")
+    return f"{basis}: {mean.reason}" if mean.reason and basis else basis
 
 
 def _format_value(value: float, decimals: int, is_signed: bool) -> str:

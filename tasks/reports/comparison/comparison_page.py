@@ -46,8 +46,8 @@ def comparison_page(comparison: RunComparison) -> str:
     rows, too_many = changed_rows(comparison)
     counts, moved = class_counts(comparison), diagnosis_table(comparison, [row["name"] for row in rows])
     corrections = (*changed_sentences(comparison), *correction_sentences(comparison))
-    manifest = FinishedRun(comparison.b.folder).manifest
-    spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
+    metrics = FinishedRun(comparison.b.folder).record.metrics
+    spans = {metric.key: metric.bounds[1] - metric.bounds[0] for metric in metrics if metric.bounds is not None}
     content = {
         "comparison": comparison,
         "names": _names(comparison),

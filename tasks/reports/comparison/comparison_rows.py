@@ -74,9 +74,8 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     run = FinishedRun(folder)
     row_ids = {name: name for name in names} if match is None else RunRows.from_run(run, Matching(match)).row_ids
     ids = [row_ids[name] for name in names]
-    metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
-    metric_scales = {key: MetricScale.from_entry(entry) for key, entry in metrics.items()}
-    match_entities = entity_match(metrics.values())
+    metric_scales = {metric.key: MetricScale.of_metric(metric) for metric in run.record.metrics}
+    match_entities = entity_match(run.record.metrics)
     samples, views = {}, {}
     for name, tables in zip(names, read_row_tables(Path(folder), ids), strict=True):
         samples[name] = tables.sample

@@ -246,8 +246,8 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
 
 def correction_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield the difference of the bias-corrected means of each metric that a calibration covers in both runs."""
-    for metric, entry in comparison.bias_corrected.items():
-        yield f"{metric}: {CorrectionText.from_entry(entry, is_difference=True)}"
+    for metric, mean in comparison.bias_corrected.items():
+        yield f"{metric}: {CorrectionText.of_mean(mean, is_difference=True)}"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:

@@ -50,7 +50,7 @@ def read_qrels_of_run(folder: Path, *, with_texts: bool = True) -> pa.Table:
         RunFolderError: The folder does not hold a finished run.
         ConfigError: The run has no judgments, or its passages have no ids.
     """
-    RunFolder(folder).read_finished_manifest()
+    RunFolder(folder).read_finished_record()
     samples = read_table(folder, f"{STAGES}/{Stage.SAMPLES}.parquet")
     samples = add_missing_columns(samples, Stage.SAMPLES, _SAMPLE_COLUMNS)
     made = _grades_of_judge(folder)

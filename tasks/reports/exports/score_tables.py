@@ -63,13 +63,13 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
         return langfuse_scores(read_scored_rows(folder), folder.name)
     if shape is Shape.LANGSMITH:
         return langsmith_feedback(read_scored_rows(folder), folder.name)
-    manifest = RunFolder(folder).read_finished_manifest()
+    record = RunFolder(folder).read_finished_record()
     scores = read_table(folder, SCORES)
     if shape is Shape.LONG:
         return scores
     samples = read_table(folder, f"{STAGES}/{Stage.SAMPLES}.parquet")
     columns = ["row_id"] if shape is Shape.WIDE else ["row_id", *RAGAS_COLUMNS]
-    metrics = [entry["key"] for entry in manifest.get("metrics", ())]
+    metrics = [metric.key for metric in record.metrics]
     wide = samples.select(columns)
     for metric in metrics:
         wide = wide.append_column(metric, _column(scores, metric, samples["row_id"]))
@@ -82,7 +82,7 @@ def list_failed_cells(folder: Path) -> pa.Table:
     Raises:
         RunFolderError: The folder does not hold a finished run.
     """
-    RunFolder(folder).read_finished_manifest()
+    RunFolder(folder).read_finished_record()
     scores = read_table(folder, SCORES)
     return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
 

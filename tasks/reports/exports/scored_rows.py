@@ -12,6 +12,7 @@ from metric_core.errors import ConfigError
 from metric_core.metrics.registry import resolve
 from metric_core.records import Status
 from metric_core.stages import Stage, any_judged
+from tasks.record.run_record import MetricRecord, RunRecord
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 
@@ -78,8 +79,8 @@ def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
     Raises:
         RunFolderError: The folder does not hold a finished run.
     """
-    manifest = RunFolder(folder).read_finished_manifest()
-    judged = {entry["key"] for entry in manifest.get("metrics", ()) if _asks_language_model(entry, manifest)}
+    record = RunFolder(folder).read_finished_record()
+    judged = {metric.key for metric in record.metrics if _asks_language_model(metric, record)}
     explanations = _explanations(folder)
     cells: defaultdict[str, list[Cell]] = defaultdict(list)
     for row in read_table(folder, SCORES).to_pylist():
@@ -109,15 +110,15 @@ def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
         )
 
 
-def _asks_language_model(entry: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+def _asks_language_model(metric: MetricRecord, record: RunRecord) -> bool:
     """Return whether a language model judged a metric; of custom metrics, only what they declare is known."""
-    if entry.get("language_model"):
+    if metric.language_model:
         return True
     try:
-        products = resolve(entry["name"]).request(entry["parameters"]).products
+        products = resolve(metric.name).request(metric.parameters).products
     except ConfigError:
         return False
-    return bool((manifest.get("judge") or {}).get("language_model")) and any_judged(products)
+    return record.judge.language_model and any_judged(products)
 
 
 def _explanations(folder: Path) -> Mapping[tuple[str, str], str]:

@@ -14,7 +14,6 @@ from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRu
 from tasks.reports.documents.blocks import Table, make_table
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
-from tasks.runs.run_diagnosis import KEY_POINTS
 from tasks.runtime.wording import format_percent
 
 VERSION_WORDS: Mapping[str, str] = {
@@ -165,7 +164,7 @@ def key_point_counts(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]
         **{str(part): f"lost by the {part}" for part in SystemPart},
         "unknown": "lost by an unknown part",
     }
-    found = [(run.details.get("diagnosis") or {}).get(KEY_POINTS) or {} for run in runs]
+    found = [(None if run.details.diagnosis is None else run.details.diagnosis.key_points) or {} for run in runs]
     counts = {words: [each.get(name) for each in found] for name, words in names.items()}
     return {words: of_runs for words, of_runs in counts.items() if any(of_runs)}
 
@@ -293,7 +292,7 @@ def _run_to_dict(run: RecordedRun) -> dict[str, Any]:
     return {
         **_with_times(fields),
         "versions": dict(run.versions),
-        "details": dict(run.details),
+        "details": run.details.to_json(),
         "cost": asdict(run.cost),
         "metrics": [asdict(metric) for metric in run.metrics],
         "outcome": outcome,

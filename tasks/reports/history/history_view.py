@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from metric_core.parsing.regular_files import regular
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_changes_between
+from tasks.record.record_files import read_header
 from tasks.reports.history.history_text import (
     VERSION_WORDS,
     describe_outcome,
@@ -57,11 +57,8 @@ def find_pages(page: Path) -> Links:
 
 def holds_run(folder: Path, run_id: str) -> bool:
     """Return whether a folder still holds a run: a later one may have written it again."""
-    try:
-        manifest = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("run_id") == run_id
+    header = read_header(folder / MANIFEST)
+    return header is not None and header.run_id == run_id
 
 
 def link_pages(template: str) -> Links:
@@ -166,8 +163,8 @@ def _rounded(value: float | None) -> float | int | None:
 
 def _currency(runs: Sequence[RecordedRun]) -> str:
     """Return the currency of the latest run whose cost is known; empty if there is none."""
-    costs = (run.details.get("cost") or {} for run in reversed(runs))
-    return next((str(cost["currency"]) for cost in costs if cost), "")
+    costs = (run.details.cost for run in reversed(runs))
+    return next((cost.currency for cost in costs if cost is not None), "")
 
 
 def _version_columns(runs: Sequence[RecordedRun]) -> dict[str, Any]:
@@ -232,10 +229,11 @@ def _metric_column(key: str, found: Sequence[RecordedMetric | None]) -> dict[str
 
 def _anchor_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
     """Return the means of the anchor rows, which move only if the judge does."""
-    found = [(run.details.get("anchor") or {}).get("metrics") or {} for run in runs]
+    anchors = [run.details.anchor for run in runs]
+    found = [{} if anchor is None else {key: each.mean for key, each in anchor.metrics.items()} for anchor in anchors]
     columns = {
-        key: [(metrics.get(key) or {}).get("mean") for metrics in found]
-        for key in dict.fromkeys(key for metrics in reversed(found) for key in metrics)
+        key: [means.get(key) for means in found]
+        for key in dict.fromkeys(key for means in reversed(found) for key in means)
     }
     return {
         key: [None if mean is None else round(mean * SCALE) for mean in means]
@@ -246,10 +244,8 @@ def _anchor_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
 
 def _diagnosis_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
     """Return the number of rows in each class of the diagnosis; classes without rows are left out."""
-    found = [
-        {each["name"]: each["count"] for each in (run.details.get("diagnosis") or {}).get("classes") or ()}
-        for run in runs
-    ]
+    diagnoses = [run.details.diagnosis for run in runs]
+    found = [{} if each is None else {one.name: one.count for one in each.classes} for each in diagnoses]
     names = dict.fromkeys(name for classes in reversed(found) for name in classes)
     columns = {name: [classes.get(name) for classes in found] for name in names}
     return {name: counts for name, counts in columns.items() if any(counts)}

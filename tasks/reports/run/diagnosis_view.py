@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, SystemPart
 from metric_core.errors import RunFolderError
-from tasks.runs.run_diagnosis import KEY_POINTS
+from tasks.record.run_summary import ClassCount, DiagnosisCounts
 from tasks.runs.run_folder import DIAGNOSIS
 from tasks.runtime.wording import format_percent
 
@@ -21,42 +21,40 @@ _BY = {"judge": "by the judge", "forms": _FORMS}
 _BATCH_ROWS = 65_536
 
 
-def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the diagnosis for the page; None for a run without one, or without any row that could be diagnosed.
-
-    Args:
-        summary: Content of summary.json.
-    """
-    if _counts(summary) is None:
+def diagnosis_view(diagnosis: DiagnosisCounts | None) -> dict[str, Any] | None:
+    """Return the diagnosis for the page; None for a run without one, or without any row that could be diagnosed."""
+    if diagnosis is None or _counts(diagnosis) is None:
         return None
-    entry = summary["diagnosis"]
-    shown = sorted(entry["classes"], key=lambda found: (found["name"] == UNDIAGNOSED, -found["count"]))
-    refusals = entry["refusals"]
+    shown = sorted(diagnosis.classes, key=lambda found: (found.name == UNDIAGNOSED, -found.count))
+    refusals = diagnosis.refusals
     return {
-        "classes": [_class_view(found) for found in shown if found["count"] or found["name"] != UNDIAGNOSED],
-        "names": [found["name"] for found in shown if found["count"]],
-        "reasons": list(entry["reasons"].items()),
-        "lacking": list(entry["lacking"].items()),
-        "refusals": refusals["rows"],
-        "refusal_kinds": [(kind, count) for kind, count in refusals.get("kinds", {}).items() if count],
-        "recognized": _BY.get(refusals["recognized_by"], _FORMS),
-        "key_points": key_points_line(summary),
+        "classes": [_class_view(found) for found in shown if found.count or found.name != UNDIAGNOSED],
+        "names": [found.name for found in shown if found.count],
+        "reasons": list(diagnosis.reasons.items()),
+        "lacking": list(diagnosis.lacking.items()),
+        "refusals": refusals.rows,
+        "refusal_kinds": [(kind, count) for kind, count in refusals.kinds.items() if count],
+        "recognized": _BY.get(refusals.recognized_by, _FORMS),
+        "key_points": key_points_line(diagnosis),
     }
 
 
-def diagnosis_line(summary: Mapping[str, Any], judge: str | None = None) -> str | None:
+def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) -> str | None:
     """Return how many answers are good, and which part lost the others; None for a run without a diagnosis.
 
     Args:
-        summary: Content of summary.json.
         judge: Name of the judge whose verdicts say so; None leaves it out.
 
     >>> names = ("answered", "passage ignored", "contradicted", "passage missing", "undiagnosed")
-    >>> classes = [{"name": name, "count": count} for name, count in zip(names, (9, 2, 4, 1, 1))]
-    >>> diagnosis_line({"diagnosis": {"rows": 17, "classes": classes}}, "Qwen3-8B")
+    >>> counts = zip(names, (9, 2, 4, 1, 1))
+    >>> classes = tuple(ClassCount(name=name, count=count, share=0, interval=None) for name, count in counts)
+    >>> from tasks.record.run_summary import RefusalCounts
+    >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
+    >>> found = DiagnosisCounts(rows=17, classes=classes, reasons={}, lacking={}, refusals=refusals)
+    >>> diagnosis_line(found, "Qwen3-8B")
     '9 of 17 answers are good, says Qwen3-8B; the generator lost 6, the index 1; 1 undiagnosed'
     """
-    if (counts := _counts(summary)) is None:
+    if diagnosis is None or (counts := _counts(diagnosis)) is None:
         return None
     undiagnosed = counts.pop(UNDIAGNOSED, 0)
     good = sum(count for name, count in counts.items() if not BY_NAME[name].is_lost)
@@ -67,24 +65,24 @@ def diagnosis_line(summary: Mapping[str, Any], judge: str | None = None) -> str 
     for part, count in (+lost).most_common():
         parts.append(f"the {part} {'' if parts else 'lost '}{count:,}")
     by = f", says {judge}" if judge else ""
-    words = [f"{good:,} of {summary['diagnosis']['rows']:,} answers are good{by}", ", ".join(parts)]
+    words = [f"{good:,} of {diagnosis.rows:,} answers are good{by}", ", ".join(parts)]
     words += [f"{undiagnosed:,} undiagnosed"] if undiagnosed else []
     return "; ".join(filter(None, words))
 
 
-def key_points_line(summary: Mapping[str, Any]) -> str | None:
+def key_points_line(diagnosis: DiagnosisCounts | None) -> str | None:
     """Return how many key points the answers state, and which part lost the others; None for a run that judged none.
 
-    Args:
-        summary: Content of summary.json.
-
     >>> counts = {"points": 40, "index": 9, "generator": 3, "unknown": 0}
-    >>> key_points_line({"diagnosis": {"key_points": counts}})
+    >>> from tasks.record.run_summary import RefusalCounts
+    >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
+    >>> nothing = {"rows": 0, "classes": (), "reasons": {}, "lacking": {}}
+    >>> key_points_line(DiagnosisCounts(**nothing, key_points=counts, refusals=refusals))
     '28 of 40 key points are stated; the index lost 9, the generator 3'
     """
-    counts = dict((summary.get("diagnosis") or {}).get(KEY_POINTS) or {})
-    if not counts:
+    if diagnosis is None or not diagnosis.key_points:
         return None
+    counts = dict(diagnosis.key_points)
     total = counts.pop("points")
     words = {part: f"the {part}" for part in SystemPart} | {"unknown": "an unknown part"}
     parts: list[str] = []
@@ -95,20 +93,15 @@ def key_points_line(summary: Mapping[str, Any]) -> str | None:
     )
 
 
-def class_counts(summary: Mapping[str, Any]) -> str | None:
-    """Return the number of rows of each class that has any, the largest first; None for a run without a diagnosis.
-
-    Args:
-        summary: Content of summary.json.
-    """
-    counts = _counts(summary)
+def class_counts(diagnosis: DiagnosisCounts | None) -> str | None:
+    """Return the number of rows of each class that has any, the largest first; None for a run without a diagnosis."""
+    counts = None if diagnosis is None else _counts(diagnosis)
     return None if counts is None else ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
 
 
-def _counts(summary: Mapping[str, Any]) -> Counter[str] | None:
+def _counts(diagnosis: DiagnosisCounts) -> Counter[str] | None:
     """Return the number of rows of each class that has any; None if no row could be diagnosed."""
-    entry = summary.get("diagnosis")
-    counts = +Counter({found["name"]: found["count"] for found in entry["classes"]}) if entry else Counter[str]()
+    counts = +Counter({found.name: found.count for found in diagnosis.classes})
     return counts if set(counts) - {UNDIAGNOSED} else None
 
 
@@ -144,21 +137,19 @@ def _row_view(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _class_view(found: Mapping[str, Any]) -> dict[str, Any]:
-    known: DiagnosisClass | None = BY_NAME.get(found["name"])
-    interval = found["interval"]
+def _class_view(found: ClassCount) -> dict[str, Any]:
+    known: DiagnosisClass | None = BY_NAME.get(found.name)
+    interval = found.interval
     return {
-        "name": found["name"],
+        "name": found.name,
         "meaning": _UNDIAGNOSED_MEANING if known is None else known.meaning,
         "part": None if known is None else known.part,
         "tone": "none" if known is None else _tone(known),
         "is_lost": known is None or known.is_lost,
-        "count": found["count"],
-        "share": format_percent(found["share"], 1),
-        "interval": None
-        if interval is None
-        else f"{100 * interval['low']:.1f} to {format_percent(interval['high'], 1)}",
-        "width": round(100 * found["share"], 2),
+        "count": found.count,
+        "share": format_percent(found.share, 1),
+        "interval": None if interval is None else f"{100 * interval.low:.1f} to {format_percent(interval.high, 1)}",
+        "width": round(100 * found.share, 2),
     }
 
 

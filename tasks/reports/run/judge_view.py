@@ -1,15 +1,18 @@
 """Describe the judge of a run for a page: its name, panel agreement, and agreement with people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES
+from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES, JudgeIdentity
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
+from tasks.record.repeats import VarianceRecord
+from tasks.record.run_record import AnsweringJudge, RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
-from tasks.runs.judge_roles import judge_roles
+from tasks.runtime.usage import KindUsage
 from tasks.runtime.wording import format_percent
 
 _TITLES = {
@@ -20,146 +23,125 @@ _TITLES = {
 }
 
 
-def judge_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the judge for the page.
-
-    Args:
-        manifest: Content of run.json; `calibration` describes the judge's agreement with people.
-        summary: Content of summary.json; `agreement` is a mapping from stage to a mapping from kind or metric to
-            numbers.
-    """
-    judge = manifest.get("judge") or {}
-    panel = [] if manifest.get(CASCADE) else manifest.get("panel") or []
-    facts = find_backend(Group.JUDGES, judge.get("backend"))
+def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
+    """Return the judge for the page."""
+    judge, panel = record.judge, _panel(record)
+    facts = find_backend(Group.JUDGES, judge.backend)
     return {
-        **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
-        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), facts.title),
-        "line": judge_line(manifest),
-        "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
-        "roles": _roles(manifest),
-        "agreement": list(_agreement(summary.get("agreement") or {})),
-        "cascade": cascade_lines(manifest, summary),
-        "calibration": agreement_lines(manifest),
-        "certificate": certificate_lines(manifest),
-        "variance": variance_lines(manifest),
+        **{name: getattr(judge, name) for name in ("backend", "model", "revision", "note")},
+        "title": _TITLES["panel"] if panel else _TITLES.get(judge.backend, facts.title),
+        "line": judge_line(record),
+        "panel": [{"model": member.model, "note": member.note} for member in panel],
+        "roles": _roles(record),
+        "agreement": list(_agreement(summary)),
+        "cascade": cascade_lines(record.cascade, summary.cascade),
+        "calibration": agreement_lines(record),
+        "certificate": certificate_lines(record.certificate),
+        "variance": variance_lines(record.judge_variance),
     }
 
 
-def judge_line(manifest: Mapping[str, Any]) -> str | None:
-    """Return which judge gave the verdicts of a run, and whether it is calibrated; None for a run without a judge.
-
-    Args:
-        manifest: Content of run.json.
-
-    >>> judge_line({"judge": {"backend": "builtin", "model": "m"}})
-    'a baseline without a language model, not calibrated'
-    >>> judge_line({"judge": {"backend": "server", "model": "m"}, "calibration": {"metrics": {"faithfulness": {}}}})
-    'm, calibrated for faithfulness'
-    """
-    if (name := judge_name(manifest)) is None:
+def judge_line(record: RunRecord) -> str | None:
+    """Return which judge gave the verdicts of a run, and whether it is calibrated; None for a run without a judge."""
+    if (name := judge_name(record)) is None:
         return None
-    measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
+    measured = ", ".join(record.calibration.metrics)
     calibrated = f"calibrated for {measured}" if measured else "not calibrated"
     return f"{name}, {calibrated}"
 
 
-def judge_name(manifest: Mapping[str, Any]) -> str | None:
-    """Return the name by which people know the judge of a run; None for a run without a judge.
-
-    Args:
-        manifest: Content of run.json.
-
-    >>> judge_name({"judge": {"backend": "server", "model": "m"}, "panel": [{}, {}, {}]})
-    'panel of 3'
-    """
-    judge = manifest.get("judge") or {}
-    if judge.get("backend") == NO_JUDGE.backend:
+def judge_name(record: RunRecord) -> str | None:
+    """Return the name by which people know the judge of a run; None for a run without a judge."""
+    if record.judge.backend == NO_JUDGE.backend:
         return None
-    panel = [] if manifest.get(CASCADE) else manifest.get("panel") or []
-    name = find_backend(Group.JUDGES, judge.get("backend")).label or str(judge.get("model"))
-    return f"panel of {len(panel)}" if panel else name
+    if panel := _panel(record):
+        return f"panel of {len(panel)}"
+    return find_backend(Group.JUDGES, record.judge.backend).label or record.judge.model
 
 
-def judge_lines(manifest: Mapping[str, Any]) -> list[str]:
+def _panel(record: RunRecord) -> tuple[JudgeIdentity, ...]:
+    """Return the members of the panel of a run; empty without one."""
+    return () if record.cascade is not None else record.panel
+
+
+def judge_lines(judges: Sequence[AnsweringJudge]) -> list[str]:
     """Return a line for each judge of a run with several: what it answers, and what it cost.
 
-    Args:
-        manifest: Content of run.json.
-
-    >>> cost = {"questions": 8, "stored": 2, "requests": 6, "prompt_tokens": 900, "output_tokens": 6}
-    >>> first = {"name": "verifier", "backend": "server", "groups": ["verdicts"], "kinds": ["verdict"], "usage": cost}
-    >>> other = {"name": "sentences", "backend": "sentences", "groups": ["writing"], "kinds": ["claims"], "usage": {}}
-    >>> for line in judge_lines({"judges": [first, other]}):
+    >>> cost = KindUsage(questions=8, stored=2, requests=6, prompt_tokens=900, output_tokens=6)
+    >>> is_of = {"model": "m", "revision": "1", "note": "", "language_model": True}
+    >>> first = AnsweringJudge(backend="server", name="verifier", kinds=("verdict",), usage=cost, **is_of)
+    >>> other = AnsweringJudge(backend="sentences", name="sentences", kinds=("claims",), **is_of)
+    >>> for line in judge_lines([first, other]):
     ...     print(line)
     verifier answers verdict: 8 questions, 2 of them cached, 6 requests, 900 tokens in, 6 out
     sentences stands in for a judge that writes claims
     """
-    roles = _roles(manifest)
+    roles = [_role(judge) for judge in judges] if len(judges) > 1 else []
     return [f"{role['name']} {role['what']}" + (f": {role['cost']}" if role["cost"] else "") for role in roles]
 
 
-def variance_lines(manifest: Mapping[str, Any]) -> list[str]:
+def variance_lines(variances: Mapping[str, VarianceRecord]) -> list[str]:
     """Return the judge's share of the variance of each mean, and whether more rows or more votes would help.
 
     Args:
-        manifest: Content of run.json.
+        variances: Metric -> judge's share of the variance of its mean.
 
-    >>> share = {"answers": None, "judge": 0.031, "run": 0.0, "judge_interval": {"low": 0.01, "high": 0.09}}
-    >>> found = {"rows": 60, "of_anchor": False, "advice": "more rows help", "shares": share}
-    >>> variance_lines({"judge_variance": {"faithfulness": found}})
+    >>> from metric_core.statistics.judge_variance import VarianceShares
+    >>> from metric_core.statistics.resampling import Interval
+    >>> shares = VarianceShares(0.969, None, 0.031, 0.0, Interval(0.01, 0.09))
+    >>> found = VarianceRecord(60, 0.02, None, 0.0, 0.02, of_anchor=False, shares=shares, advice="more rows help")
+    >>> variance_lines({"faithfulness": found})
     ["faithfulness: 3 % of the variance is the judge's (1 to 9 %; 60 rows judged again): more rows help"]
     """
     lines = []
-    for metric, found in (manifest.get("judge_variance") or {}).items():
-        shares, kind = found["shares"], "anchor rows" if found["of_anchor"] else "rows"
-        ends = shares["judge_interval"]
-        interval = "" if ends is None else f"{100 * ends['low']:.0f} to {100 * ends['high']:.0f} %; "
-        judged = f"{interval}{found['rows']:,} {kind} judged again"
-        others = ((shares["answers"], "the system's from answer to answer"), (shares["run"], "shared by a run"))
+    for metric, found in variances.items():
+        shares, kind = found.shares, "anchor rows" if found.of_anchor else "rows"
+        ends = shares.judge_interval
+        interval = "" if ends is None else f"{100 * ends.low:.0f} to {100 * ends.high:.0f} %; "
+        judged = f"{interval}{found.rows:,} {kind} judged again"
+        others = ((shares.answers, "the system's from answer to answer"), (shares.run, "shared by a run"))
         more = "".join(f", {100 * share:.0f} % {name}" for share, name in others if share)
         lines.append(
-            f"{metric}: {100 * shares['judge']:.0f} % of the variance is the judge's ({judged}){more}: "
-            f"{found['advice']}"
+            f"{metric}: {100 * shares.judge:.0f} % of the variance is the judge's ({judged}){more}: {found.advice}"
         )
     return lines
 
 
-def _roles(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _roles(record: RunRecord) -> list[dict[str, Any]]:
     """Return the judges of a run with several; empty if there is one."""
-    roles = judge_roles(manifest)
-    return [_role(role) for role in roles] if len(roles) > 1 else []
+    return [_role(judge) for judge in record.judges] if len(record.judges) > 1 else []
 
 
-def _role(role: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = ", ".join(str(kind).replace("_", " ") for kind in role["kinds"])
-    stands_in = role["backend"] == SENTENCES
+def _role(judge: AnsweringJudge) -> dict[str, Any]:
+    kinds = ", ".join(kind.replace("_", " ") for kind in judge.kinds)
+    stands_in = judge.backend == SENTENCES
     return {
-        **{name: role.get(name) for name in ("name", "model", "revision", "note")},
+        **{name: getattr(judge, name) for name in ("name", "model", "revision", "note")},
         "what": f"stands in for a judge that writes {kinds}" if stands_in else f"answers {kinds}",
-        "cost": "" if stands_in else _cost(role.get("usage") or {}),
-        "panel": [member["model"] for member in role.get("panel") or ()],
+        "cost": "" if stands_in or judge.usage is None else _cost(judge.usage),
+        "panel": [member.model for member in judge.panel],
     }
 
 
-def _cost(usage: Mapping[str, Any]) -> str:
-    if not usage.get("questions"):
+def _cost(usage: KindUsage) -> str:
+    if not usage.questions:
         return ""
-    questions, stored, requests = (usage[name] for name in ("questions", "stored", "requests"))
-    words = [f"{questions:,} question{'s' * (questions != 1)}"]
-    words += [f"{stored:,} of them cached"] if stored else []
-    if requests:
-        words.append(f"{requests:,} request{'s' * (requests != 1)}")
-        words.append(f"{usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out")
+    words = [f"{usage.questions:,} question{'s' * (usage.questions != 1)}"]
+    words += [f"{usage.stored:,} of them cached"] if usage.stored else []
+    if usage.requests:
+        words.append(f"{usage.requests:,} request{'s' * (usage.requests != 1)}")
+        words.append(f"{usage.prompt_tokens:,} tokens in, {usage.output_tokens:,} out")
     return ", ".join(words)
 
 
-def _agreement(stages: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    for groups in stages.values():
-        for name, numbers in groups.items():
-            share, alpha = numbers["agreement"], numbers["alpha"]
+def _agreement(summary: RunSummary) -> Iterator[dict[str, str]]:
+    for groups in summary.agreement.values():
+        for name, found in groups.items():
             yield {
-                "about": str(name).replace("_", " "),
-                "share": "none compared" if share is None else f"{format_percent(share)} of pairs of labels equal",
-                "alpha": "" if alpha is None else f"Krippendorff's alpha {alpha:.2f}",
-                "items": f"{numbers['compared']:,} of {numbers['items']:,} items",
+                "about": name.replace("_", " "),
+                "share": "none compared"
+                if found.agreement is None
+                else f"{format_percent(found.agreement)} of pairs of labels equal",
+                "alpha": "" if found.alpha is None else f"Krippendorff's alpha {found.alpha:.2f}",
+                "items": f"{found.compared:,} of {found.items:,} items",
             }

@@ -1,6 +1,6 @@
 """Collect the graded rankings of one row for the report's page: grades, where they come from, gains and discounts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from metric_core.metrics.graded_rankings import (
 from metric_core.metrics.retrieval_rankings import NDCG, discount, gains_of
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Stage
+from tasks.record.run_record import MetricRecord
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.truncation import Row, truncate_text
 
@@ -39,24 +40,22 @@ class RankingMetric:
     gain: str | None
 
 
-def ranking_metrics(metrics: Iterable[Mapping[str, Any]]) -> tuple[RankingMetric, ...]:
+def ranking_metrics(metrics: Iterable[MetricRecord]) -> tuple[RankingMetric, ...]:
     """Return the metrics whose rankings are shown: each nDCG, and one per source of grades that no nDCG reads.
 
-    >>> ranking_metrics([{"key": "mrr", "name": "reciprocal_rank", "family": "retrieval_rankings", "parameters": {}}])
+    >>> names = {"key": "mrr", "name": "reciprocal_rank", "family": "retrieval_rankings"}
+    >>> ranking_metrics([MetricRecord(**names, direction="higher", parameters={})])
     (RankingMetric(key='mrr', judgments='given', k=None, gain=None),)
-
-    Args:
-        metrics: Metrics of the run, as run.json describes them.
     """
     found = [
         RankingMetric(
-            entry["key"],
-            entry["parameters"].get("judgments", GIVEN),
-            entry["parameters"].get("k"),
-            entry["parameters"].get("gain"),
+            metric.key,
+            metric.parameters.get("judgments", GIVEN),
+            metric.parameters.get("k"),
+            metric.parameters.get("gain"),
         )
-        for entry in metrics
-        if entry.get("family") == _FAMILY
+        for metric in metrics
+        if metric.family == _FAMILY
     ]
     with_gain = [metric for metric in found if metric.gain is not None]
     shown = {metric.judgments for metric in with_gain}

@@ -16,8 +16,11 @@ from markupsafe import Markup
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
-from tasks.calibration.bias_correction import read_corrected_means
+from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
+from tasks.record.other_runs import BaselineRecord
+from tasks.record.run_record import RunRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page
 from tasks.reports.run.anchor_view import anchor_view
@@ -100,26 +103,24 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     """
     if worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
-    manifest = RunFolder(folder).read_finished_manifest()
-    summary = RunFolder(folder).read_json(SUMMARY)
-    summaries = _summaries(folder, manifest, summary)
-    metric_scales = [MetricScale.from_entry(entry) for entry in manifest["metrics"]]
+    record, summary = RunFolder(folder).read_finished_record(), RunFolder(folder).read_summary()
+    summaries = _summaries(folder, record, summary)
+    metric_scales = [MetricScale.of_metric(metric) for metric in record.metrics]
     cells = read_cells(folder / SCORES)
-    corrections = read_corrected_means(summary)
-    means = (manifest.get("baseline") or {}).get("means", {})
+    means = {} if record.baseline is None else record.baseline.means
     metrics = [
-        metric_view(entry, numbers, cells, corrections.get(entry["key"]), means.get(entry["key"]))
-        for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
+        metric_view(metric, numbers, cells, summary.bias_corrected.get(metric.key), means.get(metric.key))
+        for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
-    chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary))
-    rows = _rows(folder, manifest, metric_scales, chosen)
+    chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary.slices))
+    rows = _rows(folder, record, metric_scales, chosen)
     page = _page(
         {
-            "run": _run_view(manifest, summary),
-            "anchor": anchor_view(manifest),
-            "diagnosis": diagnosis_view(summary),
+            "run": _run_view(record, summary),
+            "anchor": anchor_view(record.anchor),
+            "diagnosis": diagnosis_view(summary.diagnosis),
             "metrics": metrics,
-            "worst": [metrics[i] for i in worst_metrics(manifest["metrics"], summaries)],
+            "worst": [metrics[i] for i in worst_metrics(metric_scales, summaries)],
             "rows": rows,
             "slices": slice_sections(summary, metric_scales),
         }
@@ -145,38 +146,37 @@ def script_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT)
 
 
-def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    by_key = {metric["metric"]: metric for metric in summary.get("metrics", ())}
-    missing = [entry["key"] for entry in manifest["metrics"] if entry["key"] not in by_key]
+def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[MetricSummary]:
+    by_key = summary.by_metric
+    missing = [metric.key for metric in record.metrics if metric.key not in by_key]
     if missing:
         raise RunFolderError(f"{folder / SUMMARY} lacks the metrics {', '.join(missing)}. Run the evaluation again.")
-    return [by_key[entry["key"]] for entry in manifest["metrics"]]
+    return [by_key[metric.key] for metric in record.metrics]
 
 
-def _rows(
-    folder: Path, manifest: Mapping[str, Any], metric_scales: Sequence[MetricScale], rows_of_run: _Chosen
-) -> _Rows:
+def _rows(folder: Path, record: RunRecord, metric_scales: Sequence[MetricScale], rows_of_run: _Chosen) -> _Rows:
     chosen = rows_of_run.order[: rows_of_run.most]
-    match, rankings = entity_match(manifest["metrics"]), ranking_metrics(manifest["metrics"])
-    changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
+    match, rankings = entity_match(record.metrics), ranking_metrics(record.metrics)
+    changed = {row.row_id: row.columns for row in (() if record.baseline is None else record.baseline.rows_changed)}
     diagnoses, contradicted = read_row_diagnoses(folder, chosen), read_contradicted(folder)
     disagreements: set[Disagreement] = set()
     embedded: list[str] = []
     room = LARGEST_DATA
     for tables in read_row_tables(folder, chosen):
         row_id = tables.sample["row_id"]
+        disagreeing = _disagreements(tables, contradicted)
         more = {
-            "changed": changed.get(row_id, []),
+            "changed": changed.get(row_id, ()),
             "slices": rows_of_run.slices.find(tables.sample),
             "diagnosis": diagnoses.get(row_id),
-            "disagreements": _disagreements(tables, contradicted),
+            "disagreements": disagreeing,
         }
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)
             room -= size
-            disagreements.update(more["disagreements"])
+            disagreements.update(disagreeing)
     numbers = len(embedded), len(chosen) - len(embedded), len(rows_of_run.order)
     return _Rows(f"[{','.join(embedded)}]", *numbers, tuple(who for who in Disagreement if who in disagreements))
 
@@ -190,35 +190,28 @@ def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Dis
     return [who for who, is_so in found if is_so]
 
 
-def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    bad_rows = manifest.get("bad_rows", [])
+def _run_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
+    names = ("run_id", "created", "seconds", "rows", "rows_read", "source", "embedder", "language", "versions")
     return {
-        **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
-        **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions")},
-        "left_out": {metric: why_left_out(columns) for metric, columns in (manifest.get("left_out") or {}).items()},
-        "judge": judge_view(manifest, summary),
-        "verdict": diagnosis_line(summary, judge_name(manifest)),
-        "meaning": verdict_line(manifest),
-        "repetition": manifest.get("repetition"),
-        "languages": language_view(manifest),
-        "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
-        "title": Path(shown_source(str(manifest.get("source") or ""))).name or "an evaluation",
-        "created_text": format_timestamp(manifest.get("created")),
-        "warnings": [
-            *(f"too few scores: {failure}" for failure in manifest.get("failures", ())),
-            *manifest.get("warnings", []),
-        ],
-        "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
-        "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
-        "cost": [*cost_lines(manifest), *throughput_lines(manifest)],
-        "stages": to_html([stage_table(manifest)], "Table of stages"),
-        "tables": [stage for stage in Stage if stage in manifest["stages"] and stage is not Stage.AGGREGATION],
+        **{name: getattr(record, name) for name in (*names, "repetition", "bad_row_count")},
+        "left_out": {metric: why_left_out(columns) for metric, columns in record.left_out.items()},
+        "judge": judge_view(record, summary),
+        "verdict": diagnosis_line(summary.diagnosis, judge_name(record)),
+        "meaning": verdict_line(record),
+        "languages": language_view(record),
+        "baseline": None if record.baseline is None else _baseline(record.baseline),
+        "title": Path(shown_source(record.source)).name or "an evaluation",
+        "created_text": format_timestamp(record.created),
+        "warnings": [*(f"too few scores: {failure}" for failure in record.failures), *record.warnings],
+        "bad_rows": record.bad_rows[:BAD_ROWS_SHOWN],
+        "cost": [*cost_lines(record.cost), *throughput_lines(record.throughput)],
+        "stages": to_html([stage_table(record)], "Table of stages"),
+        "tables": [stage for stage in Stage if stage in record.stages and stage is not Stage.AGGREGATION],
     }
 
 
-def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
-    columns = baseline.get("changed_columns", {})
-    return {"folder": baseline["folder"], "rows": baseline["rows"], "columns": columns}
+def _baseline(baseline: BaselineRecord) -> dict[str, Any]:
+    return {"folder": baseline.folder, "rows": dict(baseline.rows), "columns": baseline.changed_columns}
 
 
 def _page(content: Mapping[str, Any]) -> str:

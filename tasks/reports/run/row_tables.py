@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from metric_core.errors import RunFolderError
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.stages import EVIDENCE_STAGES, Stage
+from tasks.record.run_record import MetricRecord
 from tasks.reports.run.stored_rows import StoredRows
 from tasks.reports.truncation import Row
 from tasks.runs.run_folder import table_name
@@ -17,13 +17,9 @@ _SAMPLES_AT_ONCE = 32
 """Samples whose rows are Python values at the same time: few enough for the processor's caches."""
 
 
-def entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
-    """Return the parameter `match` of context entity recall in a run, which says how entities are compared.
-
-    Args:
-        metrics: Metrics of the run, as run.json describes them.
-    """
-    modes = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
+def entity_match(metrics: Iterable[MetricRecord]) -> str:
+    """Return the parameter `match` of context entity recall in a run, which says how entities are compared."""
+    modes = (metric.parameters.get("match") for metric in metrics if metric.name == CONTEXT_ENTITY_RECALL.name)
     return next(filter(None, modes), NORMALIZED)
 
 

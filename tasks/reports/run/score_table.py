@@ -4,11 +4,10 @@ A `MetricScale` maps a metric's values to a scale from 0 (worst) to 1 (best), by
 orders rows and chooses colors; its numbers are never shown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Status
 from metric_core.stages import Stage
 from metric_core.statistics.bounded_means import Bounds
+from tasks.record.run_record import MetricRecord
 from tasks.runs.file_checks import check_cells, check_table
 
 TONES = ("bad2", "bad1", "mid", "good1", "good2")
@@ -47,10 +47,9 @@ class MetricScale:
     bounds: tuple[float, float] | None
 
     @classmethod
-    def from_entry(cls, entry: Mapping[str, Any]) -> "MetricScale":
-        """Return the scale of a metric as a run's manifest describes it."""
-        bounds = entry.get("bounds")
-        return cls(entry["key"], Direction(entry["direction"]), None if bounds is None else (bounds[0], bounds[1]))
+    def of_metric(cls, metric: MetricRecord) -> "MetricScale":
+        """Return the scale of a metric of a run."""
+        return cls(metric.key, metric.direction, metric.bounds)
 
     @property
     def span(self) -> tuple[float, float] | None:

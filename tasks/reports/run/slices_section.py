@@ -1,17 +1,19 @@
 """Describe the slices of a run for its report: a table per column, a row per slice, a cell per metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from metric_core.statistics.slice_summary import ColumnSummary
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
+from metric_core.statistics.summary import MetricSummary
+from tasks.record.run_summary import RunSummary
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.score_table import NEUTRAL, MetricScale
 from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines
 from tasks.reports.run.summary_view import split_key
 from tasks.runs.row_grouping import TextColumn
-from tasks.runs.slice_summaries import SLICES
 
 CELL_WIDTH, CELL_HEIGHT = 96, 12
 """Size of the drawing of a mean and its interval, in the units of its coordinates."""
@@ -19,28 +21,19 @@ CELL_WIDTH, CELL_HEIGHT = 96, 12
 _MARGIN = 5
 
 
-def slice_sections(summary: Mapping[str, Any], metric_scales: Sequence[MetricScale]) -> list[dict[str, Any]]:
-    """Return the columns for the page, each with its slices, the worst first.
-
-    Args:
-        summary: Content of summary.json.
-    """
-    metrics = {metric["metric"]: metric for metric in summary["metrics"]}
-    shown = [stick for stick in metric_scales if metrics[stick.key]["scored"] or metrics[stick.key]["failed"]]
-    return [_section(summary, entry, shown, metrics) for entry in summary.get(SLICES, ())]
+def slice_sections(summary: RunSummary, metric_scales: Sequence[MetricScale]) -> list[dict[str, Any]]:
+    """Return the columns for the page, each with its slices, the worst first."""
+    metrics = summary.by_metric
+    shown = [stick for stick in metric_scales if metrics[stick.key].scored or metrics[stick.key].failed]
+    return [_section(column, shown, metrics) for column in summary.slices]
 
 
 class RowSliceNumbers:
-    """The slices of single rows, as the numbers that they have on the page.
+    """The slices of single rows, as the numbers that they have on the page."""
 
-    Args:
-        summary: Content of summary.json.
-    """
-
-    def __init__(self, summary: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Iterable[ColumnSummary]) -> None:
         self._columns = [
-            (TextColumn(entry["column"], "rows cannot be sliced"), _number_values(entry))
-            for entry in summary.get(SLICES, ())
+            (TextColumn(column.column, "rows cannot be sliced"), _number_values(column)) for column in columns
         ]
 
     def find(self, sample: Mapping[str, Any]) -> list[int]:
@@ -56,37 +49,37 @@ class RowSliceNumbers:
         return found
 
 
-def _number_values(entry: Mapping[str, Any]) -> dict[str, int]:
-    return {one["value"]: number for number, one in enumerate(entry["slices"])}
+def _number_values(column: ColumnSummary) -> dict[str, int]:
+    return {one.value: number for number, one in enumerate(column.slices)}
 
 
 def _section(
-    summary: Mapping[str, Any], entry: Mapping[str, Any], shown: Sequence[MetricScale], metrics: Mapping[str, Any]
+    column: ColumnSummary, shown: Sequence[MetricScale], metrics: Mapping[str, MetricSummary]
 ) -> dict[str, Any]:
     by_place: dict[tuple[str, str], list[SliceLine]] = {}
-    for line in read_lines(summary, entry["column"]):
+    for line in read_lines(column):
         by_place.setdefault((line.slice.value, line.metric), []).append(line)
-    numbers, cells = _number_values(entry), []
+    numbers, cells = _number_values(column), []
     for stick in shown:
-        lines = {one["value"]: by_place.get((one["value"], stick.key), []) for one in entry["slices"]}
+        lines = {one.value: by_place.get((one.value, stick.key), []) for one in column.slices}
         cells.append(_cells(stick, lines, metrics[stick.key]))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "value": one["value"],
-            "is_named": one["value"] not in (NO_VALUE, OTHER_VALUES),
-            "number": numbers[one["value"]],
-            "rows": one["rows"],
-            "is_small": one["is_small"],
-            "cells": [column[one["value"]] for column in cells],
+            "value": one.value,
+            "is_named": one.value not in (NO_VALUE, OTHER_VALUES),
+            "number": numbers[one.value],
+            "rows": one.rows,
+            "is_small": one.is_small,
+            "cells": [by_value[one.value] for by_value in cells],
         }
-        for one in entry["slices"]
+        for one in column.slices
     ]
     ranks = [_rank(rows, number) for number in (None, *range(len(shown)))]
     for row in rows:
         row["ranks"] = " ".join(str(rank[row["number"]]) for rank in ranks)
     return {
-        "column": entry["column"],
-        "sentence": describe_column(entry),
+        "column": column.column,
+        "sentence": describe_column(column),
         "metrics": [{"key": stick.key, "key_parts": split_key(stick.key)} for stick in shown],
         "rows": sorted(rows, key=lambda row: ranks[0][row["number"]]),
         "worse": sum(any(cell["is_worse"] for cell in row["cells"]) for row in rows),
@@ -110,12 +103,12 @@ def _rank(rows: Sequence[Mapping[str, Any]], metric: int | None) -> dict[int, in
 
 
 def _cells(
-    stick: MetricScale, lines: Mapping[str, Sequence[SliceLine]], whole: Mapping[str, Any]
+    stick: MetricScale, lines: Mapping[str, Sequence[SliceLine]], whole: MetricSummary
 ) -> dict[str, dict[str, Any]]:
     """Return the cells of a metric by slice, drawn on a common axis."""
     low, high = stick.span or _span(lines)
-    distribution = whole["distribution"]
-    whole_x = None if distribution is None else _x(distribution["mean"], low, high)
+    distribution = whole.distribution
+    whole_x = None if distribution is None else _x(distribution.mean, low, high)
     return {value: _cell(stick, found, (low, high), whole_x) for value, found in lines.items()}
 
 
@@ -130,13 +123,13 @@ def _cell(
         "scales": [],
         "mean": None,
     }
-    if len(values) != 1 or values[0].scale is not None:
-        named = [(line.scale, line.distribution["mean"]) for line in values if line.distribution is not None]
+    distribution = values[0].distribution if values else None
+    if distribution is None or len(values) != 1 or values[0].scale is not None:
+        named = [(line.scale, line.distribution.mean) for line in values if line.distribution is not None]
         return cell | {"scales": [(scale, format_fixed(mean)) for scale, mean in named]}
-    distribution = values[0].distribution or {}
-    mean, interval = float(distribution["mean"]), distribution["interval"]
+    mean, interval = distribution.mean, distribution.interval
     good = float(stick.goodness(np.array([mean]))[0])
-    low, high = (interval["low"], interval["high"]) if interval else (mean, mean)
+    low, high = (interval.low, interval.high) if interval else (mean, mean)
     return cell | {
         "mean": format_fixed(mean),
         "interval": None if interval is None else f"{format_fixed(low)} to {format_fixed(high)}",
@@ -154,9 +147,9 @@ def _span(lines: Mapping[str, Sequence[SliceLine]]) -> tuple[float, float]:
     values = [0.0, 0.0]
     distributions = [line.distribution for found in lines.values() for line in found if line.distribution is not None]
     if distributions:
-        ends = [distribution["interval"] or {} for distribution in distributions]
-        means = [distribution["mean"] for distribution in distributions]
-        values = [*means, *(end[name] for end in ends for name in ("low", "high") if end)]
+        intervals = [each.interval for each in distributions if each.interval is not None]
+        values = [each.mean for each in distributions]
+        values += [end for each in intervals for end in (each.low, each.high)]
     low, high = float(min(values)), float(max(values))
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 

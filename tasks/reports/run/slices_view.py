@@ -1,16 +1,16 @@
 """The slices of a run for its report, for terminals and for notebooks: the worst first, and which are small."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from metric_core.records import Direction
+from metric_core.statistics.slice_summary import ColumnSummary, SlicedMetric, SliceSummary
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES, SMALL_SLICE, Slice
+from metric_core.statistics.summary import Distribution
 from tasks.reports.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
-from tasks.runs.slice_summaries import SLICES
 
 MOST_LINES = 20
 """Maximum number of slices to show because they are worse."""
@@ -36,7 +36,7 @@ class SliceLine:
     Args:
         scale: Scale of the values; None if the metric has one scale.
         counts: Number of cells scored, undefined and failed.
-        distribution: Distribution of the values, as in summary.json; None without any.
+        distribution: Distribution of the values; None without any.
         is_worse: True if it is worse than the other rows by more than chance; None if that was not tested.
     """
 
@@ -46,7 +46,7 @@ class SliceLine:
     scale: str | None
     rows: int
     counts: tuple[int, int, int]
-    distribution: Mapping[str, Any] | None
+    distribution: Distribution | None
     is_small: bool
     is_worse: bool | None
 
@@ -60,7 +60,7 @@ class SliceLine:
         """The mean, with the sign by which more is worse; None without a mean or a direction."""
         if self.distribution is None or self.direction is Direction.NEITHER:
             return None
-        mean = float(self.distribution["mean"])
+        mean = self.distribution.mean
         return mean if self.direction is Direction.LOWER else -mean
 
     @property
@@ -70,19 +70,13 @@ class SliceLine:
         return (not self.is_worse, self.is_small, 0.0 if badness is None else -badness, -self.rows)
 
 
-def read_lines(summary: Mapping[str, Any], column: str) -> list[SliceLine]:
-    """Return the metrics of all slices of a column, in the order of the slices and of the metrics.
-
-    Args:
-        summary: Content of summary.json.
-    """
+def read_lines(column: ColumnSummary) -> list[SliceLine]:
+    """Return the metrics of all slices of a column, in the order of the slices and of the metrics."""
     return [
         line
-        for entry in summary.get(SLICES, ())
-        if entry["column"] == column
-        for one in entry["slices"]
-        for metric in one["metrics"]
-        for line in _lines(Slice(column, one["value"]), one, metric)
+        for one in column.slices
+        for metric in one.metrics
+        for line in _lines(Slice(column.column, one.value), one, metric)
     ]
 
 
@@ -95,41 +89,34 @@ def worst_lines_first(lines: Sequence[SliceLine]) -> list[SliceLine]:
     return sorted(lines, key=lambda line: line.order)
 
 
-def describe_column(entry: Mapping[str, Any]) -> str:
+def describe_column(column: ColumnSummary) -> str:
     """Return a sentence on the number and the size of the slices of a column.
 
-    Args:
-        entry: Item of `slices` in summary.json.
-
-    >>> describe_column({"column": "topic", "values": 2, "merged": 0, "slices": [{"value": "x", "is_small": True}]})
+    >>> describe_column(ColumnSummary("topic", 2, 0, (SliceSummary("x", 9, True, ()),)))
     '1 slice by topic, 1 with fewer than 30 rows'
     """
-    slices = entry["slices"]
-    small = sum(one["is_small"] for one in slices)
-    parts = [f"{len(slices)} slice{'s' * (len(slices) != 1)} by {entry['column']}"]
+    slices = column.slices
+    small = sum(one.is_small for one in slices)
+    parts = [f"{len(slices)} slice{'s' * (len(slices) != 1)} by {column.column}"]
     if small:
         parts.append(f"{small} with fewer than {SMALL_SLICE} rows")
-    if entry["merged"]:
-        parts.append(f"the {entry['merged']:,} rarest values together as {OTHER_VALUES}")
-    missing = next((one["rows"] for one in slices if one["value"] == NO_VALUE), 0)
+    if column.merged:
+        parts.append(f"the {column.merged:,} rarest values together as {OTHER_VALUES}")
+    missing = next((one.rows for one in slices if one.value == NO_VALUE), 0)
     if missing:
         parts.append(f"{missing:,} row{'s' * (missing != 1)} without a value as {NO_VALUE}")
     return ", ".join(parts)
 
 
-def slice_blocks(summary: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the slices of a run for terminals: those worse than the other rows, and the worst of each metric.
-
-    Args:
-        summary: Content of summary.json.
-    """
-    for entry in summary.get(SLICES, ()):
-        lines = _choose_lines(read_lines(summary, entry["column"]))
-        headings = (f"worst by {entry['column']}", "metric", "mean", "95 % interval", "rows")
+def slice_blocks(columns: Iterable[ColumnSummary]) -> Iterator[Block]:
+    """Yield the slices of a run for terminals: those worse than the other rows, and the worst of each metric."""
+    for column in columns:
+        lines = _choose_lines(read_lines(column))
+        headings = (f"worst by {column.column}", "metric", "mean", "95 % interval", "rows")
         words = "worse than the other rows by more than chance, over all slices and metrics"
         note = f"! {words}" if any(line.is_worse for line in lines) else f"none is {words}"
         table = make_table(headings, map(_cells, lines), headings[2:])
-        yield Section(describe_column(entry), (table, Line(own(note, Tone.MUTED))))
+        yield Section(describe_column(column), (table, Line(own(note, Tone.MUTED))))
 
 
 def shorten_value(value: str) -> str:
@@ -153,39 +140,35 @@ def _choose_lines(lines: Sequence[SliceLine]) -> list[SliceLine]:
 
 
 def _cells(line: SliceLine) -> list[Text]:
-    distribution = line.distribution or {}
-    interval = distribution.get("interval")
+    distribution = line.distribution
+    interval = None if distribution is None else distribution.interval
     arrow = f" {LOWER_IS_BETTER}" if line.direction is Direction.LOWER else ""
     tone = Tone.BAD if line.is_worse else Tone.MUTED if line.is_small else Tone.PLAIN
     cells = (
         f"{'! ' if line.is_worse else ''}{shorten_value(line.slice.value)}",
         f"{line.name}{arrow}",
-        f"{distribution['mean']:.3f}",
-        f"{interval['low']:.3f} to {interval['high']:.3f}" if interval else "-",
+        "-" if distribution is None else f"{distribution.mean:.3f}",
+        f"{interval.low:.3f} to {interval.high:.3f}" if interval else "-",
         f"{line.rows:,}{' (small)' if line.rows < SMALL_SLICE else ''}",
     )
     return [Span(cell, tone) for cell in cells]
 
 
-def slice_scores_table(summary: Mapping[str, Any]) -> pa.Table:
-    """Return a row per slice, metric and scale.
-
-    Args:
-        summary: Content of summary.json.
-    """
+def slice_scores_table(columns: Iterable[ColumnSummary]) -> pa.Table:
+    """Return a row per slice, metric and scale."""
     rows = []
-    for entry in summary.get(SLICES, ()):
-        for line in read_lines(summary, entry["column"]):
-            distribution = line.distribution or {}
-            interval = distribution.get("interval") or {}
+    for column in columns:
+        for line in read_lines(column):
+            distribution = line.distribution
+            interval = None if distribution is None else distribution.interval
             counts = dict(zip(("scored", "undefined", "failed"), line.counts, strict=True))
             rows.append(
                 {
                     "column": line.slice.column,
                     "value": line.slice.value,
-                    "mean": distribution.get("mean"),
-                    "low": interval.get("low"),
-                    "high": interval.get("high"),
+                    "mean": None if distribution is None else distribution.mean,
+                    "low": None if interval is None else interval.low,
+                    "high": None if interval is None else interval.high,
                     **{name: getattr(line, name) for name in ("metric", "scale", "rows", "is_small", "is_worse")},
                     **counts,
                 }
@@ -193,18 +176,16 @@ def slice_scores_table(summary: Mapping[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
-def _lines(part: Slice, one: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[SliceLine]:
-    rest = metric.get("rest")
-    scales = metric.get("scales") or {}
-    for scale, distribution in scales.items() or [(None, metric["distribution"])]:
+def _lines(part: Slice, one: SliceSummary, metric: SlicedMetric) -> Iterator[SliceLine]:
+    for scale, distribution in metric.scales.items() or [(None, metric.distribution)]:
         yield SliceLine(
             slice=part,
-            metric=metric["metric"],
-            direction=Direction(metric["direction"]),
+            metric=metric.metric,
+            direction=metric.direction,
             scale=scale,
-            rows=one["rows"],
-            counts=(metric["scored"], metric["undefined"], metric["failed"]),
+            rows=one.rows,
+            counts=(metric.scored, metric.undefined, metric.failed),
             distribution=distribution,
-            is_small=one["is_small"],
-            is_worse=None if rest is None else rest["is_worse"],
+            is_small=one.is_small,
+            is_worse=None if metric.rest is None else metric.rest.is_worse,
         )

@@ -9,6 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from metric_core.records import Direction, Status
+from metric_core.statistics.resampling import Interval
+from metric_core.statistics.summary import Distribution, MetricSummary
+from tasks.record.run_record import MetricRecord
+from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed, format_number
 from tasks.reports.run.score_table import BINS, NEUTRAL, MetricScale, histogram
@@ -35,60 +39,58 @@ _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 
 
 def metric_view(
-    entry: Mapping[str, Any],
-    summary: Mapping[str, Any],
+    metric: MetricRecord,
+    summary: MetricSummary,
     cells: pa.Table,
-    correction: Mapping[str, Any] | None = None,
+    correction: CorrectedMeanRecord | None = None,
     before: float | None = None,
 ) -> dict[str, Any]:
     """Return a metric for the page.
 
     Args:
-        entry: Entry of the metric in run.json.
-        summary: Entry of the metric in summary.json.
         cells: Score table.
-        correction: Entry of the bias-corrected mean in summary.json; None if no calibration covers the metric.
+        correction: Bias-corrected mean; None if no calibration covers the metric.
         before: Mean in the baseline; None without one.
     """
-    metric_scale = MetricScale.from_entry(entry)
-    distribution = summary["distribution"]
+    metric_scale = MetricScale.of_metric(metric)
+    distribution = summary.distribution
     return {
-        "key": entry["key"],
-        "key_parts": split_key(entry["key"]),
-        "summary": entry["summary"],
+        "key": metric.key,
+        "key_parts": split_key(metric.key),
+        "summary": metric.summary,
         "direction": metric_scale.direction,
         "direction_text": DIRECTIONS[metric_scale.direction],
-        "parameters": [
-            (name, _format_value(value)) for name, value in entry["parameters"].items() if value is not None
-        ],
-        "language_model": entry["language_model"],
+        "parameters": [(name, _format_value(value)) for name, value in metric.parameters.items() if value is not None],
+        "language_model": metric.language_model,
         "bounds": None if metric_scale.bounds is None else f"{metric_scale.bounds[0]:g} to {metric_scale.bounds[1]:g}",
-        "counts": {status: summary[status] for status in _STATUSES},
-        "shares": _shares(summary),
-        "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
+        "counts": _counts(summary),
+        "shares": _shares(_counts(summary)),
+        "reasons": sorted(summary.reasons.items(), key=lambda item: -item[1]),
         "measured": None if distribution is None else _values(distribution, metric_scale, cells),
-        "change": None if before is None or distribution is None else f"{distribution['mean'] - before:+.3f}",
-        "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary["scales"].items()],
-        "categories": _categories(summary["categories"]),
-        "correction": None if correction is None else CorrectionText.from_entry(correction),
+        "change": None if before is None or distribution is None else f"{distribution.mean - before:+.3f}",
+        "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary.scales.items()],
+        "categories": _categories(summary.categories),
+        "correction": None if correction is None else CorrectionText.of_mean(correction),
     }
 
 
-def worst_metrics(entries: Sequence[Mapping[str, Any]], summaries: Sequence[Mapping[str, Any]]) -> list[int]:
+def worst_metrics(scales: Sequence[MetricScale], summaries: Sequence[MetricSummary]) -> list[int]:
     """Return the places of the metrics with the worst means on their scales, the worst first.
 
     Args:
-        entries: Metrics in run.json; those without a range or a direction have no worst value.
-        summaries: Their entries in summary.json.
+        scales: Scales of the metrics; those without a range or a direction have no worst value.
+        summaries: Their summaries.
 
-    >>> entries = [{"key": key, "direction": "higher", "bounds": [0, 1]} for key in "ab"]
-    >>> worst_metrics(entries, [{"distribution": {"mean": mean}} for mean in (0.5, 0.25)])
+    >>> from metric_core.records import Score
+    >>> from metric_core.statistics.summary import summarize
+    >>> scales = [MetricScale(key, Direction.HIGHER, (0, 1)) for key in "ab"]
+    >>> worst_metrics(scales, [summarize("", Direction.HIGHER, [Score.scored(mean)]) for mean in (0.5, 0.25)])
     [1, 0]
     """
     found = []
-    for i, (entry, summary) in enumerate(zip(entries, summaries, strict=True)):
-        if summary["distribution"] is not None:
-            goodness = float(MetricScale.from_entry(entry).goodness(np.array([summary["distribution"]["mean"]]))[0])
+    for i, (scale, summary) in enumerate(zip(scales, summaries, strict=True)):
+        if summary.distribution is not None:
+            goodness = float(scale.goodness(np.array([summary.distribution.mean]))[0])
             found += [] if math.isnan(goodness) else [(goodness, i)]
     return [i for _, i in sorted(found)[:MOST_WORST]]
 
@@ -108,43 +110,43 @@ def _format_value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
-def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
-    interval, deviation = distribution["interval"], distribution["deviation"]
+def _numbers(distribution: Distribution) -> dict[str, Any]:
+    interval, deviation = distribution.interval, distribution.deviation
     return {
-        "count": distribution["count"],
-        "mean": format_fixed(distribution["mean"]),
-        "interval": None if interval is None else (format_fixed(interval["low"]), format_fixed(interval["high"])),
+        "count": distribution.count,
+        "mean": format_fixed(distribution.mean),
+        "interval": None if interval is None else (format_fixed(interval.low), format_fixed(interval.high)),
         "notes": distribution_notes(distribution),
         "spread": [
-            ("median", format_number(distribution["median"])),
-            ("least", format_number(distribution["least"])),
-            ("greatest", format_number(distribution["greatest"])),
+            ("median", format_number(distribution.median)),
+            ("least", format_number(distribution.least)),
+            ("greatest", format_number(distribution.greatest)),
             *([] if deviation is None else [("standard deviation", format_number(deviation))]),
         ],
     }
 
 
-def _values(distribution: Mapping[str, Any], metric_scale: MetricScale, cells: pa.Table) -> dict[str, Any]:
+def _values(distribution: Distribution, metric_scale: MetricScale, cells: pa.Table) -> dict[str, Any]:
     low, high = _range(distribution, metric_scale)
-    interval = distribution["interval"] or {"low": distribution["mean"], "high": distribution["mean"]}
+    interval = distribution.interval or Interval(distribution.mean, distribution.mean)
     return {
         **_numbers(distribution),
-        "tone": metric_scale.tone(distribution["mean"]) if metric_scale.direction is not Direction.NEITHER else NEUTRAL,
+        "tone": metric_scale.tone(distribution.mean) if metric_scale.direction is not Direction.NEITHER else NEUTRAL,
         "low": format_number(low),
         "high": format_number(high),
-        "mean_x": _x(distribution["mean"], low, high),
-        "low_x": _x(interval["low"], low, high),
-        "high_x": _x(interval["high"], low, high),
+        "mean_x": _x(distribution.mean, low, high),
+        "low_x": _x(interval.low, low, high),
+        "high_x": _x(interval.high, low, high),
         **_histogram(histogram(cells, metric_scale.key, low, high), metric_scale, low, high),
     }
 
 
-def _range(distribution: Mapping[str, Any], metric_scale: MetricScale) -> tuple[float, float]:
+def _range(distribution: Distribution, metric_scale: MetricScale) -> tuple[float, float]:
     """Return the ends of the axis: those of the metric's range, or the least and greatest value."""
     if metric_scale.bounds is not None and metric_scale.span is not None:
-        low = metric_scale.span[0] if distribution["least"] >= metric_scale.span[0] else metric_scale.bounds[0]
+        low = metric_scale.span[0] if distribution.least >= metric_scale.span[0] else metric_scale.bounds[0]
         return low, metric_scale.bounds[1]
-    low, high = distribution["least"], distribution["greatest"]
+    low, high = distribution.least, distribution.greatest
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
@@ -182,13 +184,17 @@ def _histogram(counts: Sequence[int], metric_scale: MetricScale, low: float, hig
     }
 
 
-def _shares(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _counts(summary: MetricSummary) -> dict[str, int]:
+    return {status: getattr(summary, status) for status in _STATUSES}
+
+
+def _shares(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return start and length of the scored, undefined and failed parts of a bar."""
-    total = sum(summary[status] for status in _STATUSES) or 1
+    total = sum(counts.values()) or 1
     parts = []
     start = 0.0
-    for status in _STATUSES:
-        width = summary[status] / total * 100
+    for status, count in counts.items():
+        width = count / total * 100
         if width:
             parts.append({"status": status, "x": round(start, 2), "width": round(width, 2)})
         start += width

@@ -1,8 +1,7 @@
 """Write the run folder from the tables of all stages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from metric_core.columns import SESSION_ID
 from metric_core.declarations.metric import MetricRequest
@@ -10,12 +9,13 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from metric_core.statistics.summary import MetricSummary
-from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
-from tasks.models.judges.protocol import CASCADE
+from tasks.calibration.bias_correction import correct_means
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
+from tasks.record.run_record import MetricRecord, RunRecord, StageRecord
+from tasks.record.run_summary import RunSummary
 from tasks.reports.run.report_page import write_report
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_roles import judge_of_kind, with_usage
@@ -30,10 +30,9 @@ from tasks.runs.row_grouping import (
     read_groups,
 )
 from tasks.runs.row_slicing import read_slices
-from tasks.runs.run_diagnosis import ENTRY as DIAGNOSIS_ENTRY
 from tasks.runs.run_diagnosis import count_diagnoses
-from tasks.runs.run_folder import MANIFEST, RunFolder
-from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
+from tasks.runs.run_folder import RunFolder
+from tasks.runs.slice_summaries import summarize_slices_of_run
 
 
 class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
@@ -41,7 +40,7 @@ class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
 
     Args:
         metrics: Metrics, in the order of the report.
-        manifest: Content of run.json, to which the stage adds rows, metrics, stages, usage and failures.
+        record: Record of the run, to which the stage adds rows, metrics, stages, usage and failures.
         failed_share: Share of failed cells of a metric from which on the run counts as failed.
     """
 
@@ -49,7 +48,7 @@ class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
 
     folder: str
     metrics: tuple[MetricSettings, ...]
-    manifest: dict[str, Any]
+    record: RunRecord
     failed_share: float = ALL
 
 
@@ -75,52 +74,52 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
     summaries = folder.summarize_scores(requests, groups)
     slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
-    more = {
-        SLICES: summarize_slices_of_run(folder, requests, slices, groups),
-        **_read_votes(folder.path, settings.manifest),
-        BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
-        DIAGNOSIS_ENTRY: count_diagnoses(folder, groups, is_served=_is_served(settings.manifest)),
-        "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in tables.stages else None,
-    }
-    folder.write_summary(rows, summaries, more)
-    manifest = {
-        **settings.manifest,
-        "config": {**settings.manifest["config"], "by": by},
-        "rows": rows,
-        "warnings": [*settings.manifest.get("warnings", ())],
-        "repetition": None if groups is not None else _describe_repetition(folder, requests, summaries),
-        "metrics": [
-            {
-                "key": request.key,
-                "name": request.metric.name,
-                "origin": request.metric.origin,
-                "code": request.metric.code,
-                "summary": request.metric.summary,
-                "family": request.metric.family,
-                "direction": request.metric.direction,
-                "bounds": request.bounds,
-                "parameters": dict(request.parameters),
-                "language_model": request.needs_language_model,
-                "undefined": dict(request.metric.undefined),
-            }
-            for request in requests
-        ],
-        "stages": {stage: _stage_entry(stage, tables) for stage in tables.stages},
-        "usage": tables.total.model_dump(),
-        "judges": with_usage(settings.manifest.get("judges") or (), tables.total.kinds),
-        "failures": find_failures(summaries, settings.failed_share),
-    }
-    folder.write_json(MANIFEST, manifest)
+    started = settings.record
+    is_cascade = started.cascade is not None
+    folder.write_summary(
+        RunSummary(
+            rows=rows,
+            metrics=tuple(summaries),
+            slices=summarize_slices_of_run(folder, requests, slices, groups),
+            # Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
+            cascade=count_cascade(folder.path) if is_cascade else {},
+            agreement={} if is_cascade else measure_panel_agreement(folder.path),
+            bias_corrected=correct_means(folder.path, started),
+            diagnosis=count_diagnoses(folder, groups, is_served=_is_served(started)),
+            verdict=started.config.verdict if Stage.VERDICTS in tables.stages else None,
+        )
+    )
+    folder.write_record(
+        started.extend(
+            status="completed",
+            config=started.config.extend(by=by),
+            rows=rows,
+            repetition=None if groups is not None else _describe_repetition(folder, requests, summaries),
+            metrics=tuple(map(_describe_metric, requests)),
+            stages={stage: _describe_stage(stage, tables) for stage in tables.stages},
+            usage=tables.total,
+            judges=with_usage(started.judges, tables.total.kinds),
+            failures=tuple(find_failures(summaries, settings.failed_share)),
+        )
+    )
     write_report(folder.path)
 
 
-def _read_votes(folder: Path, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the votes say: the agreement of a panel, or who gave the verdicts of a cascade.
-
-    Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
-    """
-    is_cascade = bool(manifest.get(CASCADE))
-    return {CASCADE: count_cascade(folder)} if is_cascade else {"agreement": measure_panel_agreement(folder)}
+def _describe_metric(request: MetricRequest) -> MetricRecord:
+    metric = request.metric
+    return MetricRecord(
+        key=request.key,
+        name=metric.name,
+        origin=metric.origin,
+        code=metric.code,
+        summary=metric.summary,
+        family=metric.family,
+        direction=metric.direction,
+        bounds=request.bounds,
+        parameters=dict(request.parameters),
+        language_model=request.needs_language_model,
+        undefined=dict(metric.undefined),
+    )
 
 
 def _describe_repetition(
@@ -150,15 +149,15 @@ def _describe_repetition(
     return repetition.describe(*intervals)
 
 
-def _is_served(manifest: Mapping[str, Any]) -> bool:
+def _is_served(record: RunRecord) -> bool:
     """Return whether a language model recognized refusals."""
-    return bool(judge_of_kind(manifest, [QuestionKind.REFUSAL]).get("language_model"))
+    return judge_of_kind(record, [QuestionKind.REFUSAL]).language_model
 
 
-def _stage_entry(stage: Stage, tables: RunTables) -> Mapping[str, Any]:
-    return {
-        "rows": tables.rows(stage),
-        "schema_version": int(tables.schema(stage).metadata[b"assay.version"]),
-        "digests": tables.digests(stage),
-        **tables.usage(stage).model_dump(),
-    }
+def _describe_stage(stage: Stage, tables: RunTables) -> StageRecord:
+    return StageRecord(
+        rows=tables.rows(stage),
+        schema_version=int(tables.schema(stage).metadata[b"assay.version"]),
+        digests=tuple(tables.digests(stage)),
+        **dict(tables.usage(stage)),
+    )

@@ -19,6 +19,7 @@ from deployments.cli.main import OUTPUT_CLOSED
 from tasks.reports.run.summary_rows import summary_table
 from tasks.runtime.terminal_text import guard_streams
 from tests.deployments.cli.conftest import Outcome
+from tests.run_records import distribution_json, make_summary
 from tests.tasks import compared
 
 Assay = Callable[..., Outcome]
@@ -30,7 +31,7 @@ METRIC = {
     "undefined": 1,
     "failed": 0,
     "scales": {},
-    "distribution": {"count": 19, "mean": 0.39, "interval": {"low": 0.232, "high": 0.583}},
+    "distribution": distribution_json(0.39, interval={"low": 0.232, "high": 0.583}),
     "categories": {},
     "reasons": {},
 }
@@ -38,7 +39,7 @@ METRIC = {
 
 def _printed(width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    print_table(console, summary_table({"metrics": [METRIC]}))
+    print_table(console, summary_table(make_summary(metrics=[METRIC])))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

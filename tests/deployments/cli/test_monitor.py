@@ -171,7 +171,7 @@ def test_recipient_that_cannot_be_reached_is_named(job: Job, monkeypatch: pytest
     assert "not delivered: " in done.err
     assert "webhook" in done.err
     (run,) = job.history.runs("support")
-    assert "webhook" in run.details["undelivered"][0]
+    assert "webhook" in run.details.undelivered[0]
     assert len(job.alerts()) == 1
 
 

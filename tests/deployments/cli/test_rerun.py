@@ -4,11 +4,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deployments.cli._support.run_lines import incremental_lines
 from tests.deployments.cli.conftest import Outcome
+from tests.run_records import make_record, record_json
 from tests.tasks.reports import folders
 
 Assay = Callable[..., Outcome]
@@ -56,7 +58,7 @@ def test_a_folder_that_is_no_run_is_refused_before_anything_starts(assay: Assay,
 
 
 def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(folders.build_manifest(1, {}, ())), encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(record_json(folders.build_manifest(1, {}, ()))), encoding="utf-8")
     outcome = assay("rerun", str(tmp_path), "--stage", "verdict")
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is no stage 'verdict' to recompute. Did you mean verdicts?" in outcome.err
@@ -73,6 +75,7 @@ def test_large_counts_are_readable() -> None:
         "questions": 2310,
     }
     said = "3 rows changed (retrieved_contexts 3), 1 added; 41 of 2,310 questions asked"
-    assert list(incremental_lines({"baseline": baseline})) == [f"compared with runs/monday: {said}"]
-    same = {**baseline, "rows": {"added": 0, "removed": 0, "changed": 0, "unchanged": 5}}
-    assert "no row changed; " in next(incremental_lines({"baseline": same}))
+    named: dict[str, Any] = {"run_id": "monday", **baseline}
+    assert list(incremental_lines(make_record(baseline=named))) == [f"compared with runs/monday: {said}"]
+    same = {**named, "rows": {"added": 0, "removed": 0, "changed": 0, "unchanged": 5}}
+    assert "no row changed; " in next(incremental_lines(make_record(baseline=same)))

@@ -15,9 +15,10 @@ from flows.planning.planner import compose_plan, plan_source
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.opening.counting_judge import Tally
+from tasks.record.cost import ServerThroughput, ThroughputRecord
 
 JUDGE = JudgeIdentity("server", "qwen", "r1", "", language_model=True, served="0123456789abcdef")
 TALLY = Tally(
@@ -25,6 +26,13 @@ TALLY = Tally(
 )
 DRY_RUN = DryRun(10, 0, (StageDryRun(Stage.VERDICTS, judged=True, tally=TALLY),), (), judge=JUDGE)
 SERVER = {"prompt_tokens_per_second": 900.0, "output_tokens_per_second": 100.0}
+COUNTS = {
+    **dict.fromkeys(("seconds", "rows_per_second", "in_flight"), 1.0),
+    **dict.fromkeys(("requests", "prompt_tokens", "cached_tokens", "estimated_cached_tokens", "output_tokens"), 9),
+    "server": "http://gpu/v1",
+    "slots": 128,
+    "cached_tokens_from": "replies",
+}
 
 
 def plan(folder: Path, **options: Any) -> RunPlan:
@@ -40,7 +48,9 @@ def record(folder: Path, day: int, server: dict[str, Any], **versions: str) -> N
         "",
         "completed",
         versions={"judge": "qwen r1", "judge_server": "0123456789ab", **versions},
-        details={"throughput": {"rows": 10, "servers": [server]}},
+        details=RunDetails(
+            throughput=ThroughputRecord(rows=10, servers=(ServerThroughput.model_validate(COUNTS | server),))
+        ),
     )
     Catalogue(str(folder / "history.db")).add(run)
 

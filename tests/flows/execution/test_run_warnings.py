@@ -12,9 +12,10 @@ from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
 from tasks.runtime.usage import StageUsage
+from tests.run_records import make_record
 
 MEASURED = {"model": "MiniLM", "languages": ["en"]}
-MANIFEST = {"judge": {"backend": "builtin", "languages": ["en"]}, "embedder": MEASURED}
+MANIFEST: dict[str, Any] = {"judge": {"backend": "builtin", "languages": ["en"]}, "embedder": MEASURED}
 
 
 def tables(folder: Path, stage: Mapping[str, object], *stages: Mapping[str, object]) -> RunTables:
@@ -34,14 +35,14 @@ def tables(folder: Path, stage: Mapping[str, object], *stages: Mapping[str, obje
 )
 def test_long_texts_of_all_stages_are_counted(counts: tuple[int, int], expected: list[str], tmp_path: Path) -> None:
     first, second = ({"long_texts": count} for count in counts)
-    warnings = text_warnings(tables(tmp_path, first, second), MANIFEST)
+    warnings = text_warnings(tables(tmp_path, first, second), make_record(MANIFEST))
     assert len(warnings) == len(expected)
     assert all(warning.startswith(start) for warning, start in zip(warnings, expected, strict=True))
 
 
 def test_rows_in_languages_that_no_model_was_measured_on_are_counted(tmp_path: Path) -> None:
     found = tables(tmp_path, {"languages": {"en": 2, "zh": 3, "de": 1, "und": 4}})
-    (warning,) = text_warnings(found, MANIFEST)
+    (warning,) = text_warnings(found, make_record(MANIFEST))
     assert warning.startswith("4 of 10 rows are in languages that models of this run were not measured on (")
     assert "Chinese 3" in warning
     assert warning.endswith("Measured on: the judge and the embedder: English")
@@ -50,7 +51,7 @@ def test_rows_in_languages_that_no_model_was_measured_on_are_counted(tmp_path: P
 
 def test_texts_in_another_language_than_they_should_be_are_counted(tmp_path: Path) -> None:
     found = tables(tmp_path, {"other_languages": {"claims de en": 3, "claims fr en": 1200, "response es en": 1}})
-    response, claims = text_warnings(found, {})
+    response, claims = text_warnings(found, make_record())
     assert response == "the responses of 1 row are in another language than the question (English for Spanish 1)"
     assert "claims of 1,203 rows in another language" in claims
     assert "(English for French 1,200, English for German 3)" in claims
@@ -66,9 +67,9 @@ def test_texts_in_another_language_than_they_should_be_are_counted(tmp_path: Pat
     ids=["measured language", "models that do not say", "old tables"],
 )
 def test_there_is_no_warning_without_a_known_difference(
-    manifest: dict[str, object], languages: dict[str, int], tmp_path: Path
+    manifest: dict[str, Any], languages: dict[str, int], tmp_path: Path
 ) -> None:
-    assert text_warnings(tables(tmp_path, {"languages": languages}), manifest) == []
+    assert text_warnings(tables(tmp_path, {"languages": languages}), make_record(manifest)) == []
 
 
 class SampleShards:

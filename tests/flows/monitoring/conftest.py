@@ -95,7 +95,8 @@ class Nights:
             raise JudgeError(f"the judge is down in attempt {number}")
         started = (START + timedelta(days=number - 1) + self.ahead).isoformat()
         folder = self.folder / f"night-{number}"
-        entries = {"run_id": f"night-{number}", "created": started, "name": "support", "start": start_entry()}
+        start = None if (given := start_entry()) is None else given.to_json()
+        entries = {"run_id": f"night-{number}", "created": started, "name": "support", "start": start}
         self.folders.append(compared.write_run(folder, level, **{**entries, **manifest}))
         self.history.record(folder)
         return folder

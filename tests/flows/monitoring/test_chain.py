@@ -381,6 +381,6 @@ def test_a_run_is_evaluated_by_the_plan_that_was_checked_before(
     monkeypatch.setattr(planner, "run_checks", lambda plan: pytest.fail(f"checked again: {plan}"))
     done = [monitor_plan(plan) for _ in range(2)]
     assert [each.verdict for each in done] == ["accepted", "passed"]
-    manifests = [FinishedRun(str(each.folder)).manifest for each in done]
+    manifests = [FinishedRun(str(each.folder)).record.to_json() for each in done]
     assert [manifest["config"]["baseline"] for manifest in manifests] == [None, str(done[0].folder)]
     assert {manifest["config"]["name"] for manifest in manifests} == {"answers"}

@@ -12,6 +12,7 @@ from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.run_folder import RunFolder
+from tests.run_records import make_record
 from tests.tasks.history.run_folders import write_run
 
 
@@ -19,8 +20,8 @@ def test_a_run_that_dies_is_recorded_with_its_reason(tmp_path: Path) -> None:
     history = str(tmp_path / "history.db")
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
-    manifest = {"format": 1, "run_id": "r1", "created": "2026-03-01T06:00:00+00:00", "name": "nightly", "config": {}}
-    with pytest.raises(JudgeError), record_run(folder, manifest, history):
+    record = make_record(run_id="r1", created="2026-03-01T06:00:00+00:00", name="nightly", status="running")
+    with pytest.raises(JudgeError), record_run(folder, record, history):
         raise JudgeError("the judge is gone")
     (run,) = Catalogue(history).runs("nightly")
     assert (run.run_id, run.status, run.reason) == ("r1", "failed", "the judge is gone")

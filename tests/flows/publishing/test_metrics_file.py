@@ -17,6 +17,7 @@ from tasks.history.incident import IncidentFinding
 from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.run_folder import RunFolder
+from tests.run_records import distribution_json, record_json
 from tests.tasks.history.run_folders import write_run
 
 SUBJECT = RunSubject("index-rebuilt-handbook", "hand/book", "1.42.0")
@@ -29,7 +30,7 @@ MANIFEST: dict[str, Any] = {
 }
 COUNTS = {"scored": 1, "undefined": 1, "failed": 3}
 OTHERS = {"direction": "higher", "scales": {}, "categories": {}, "reasons": {}}
-DISTRIBUTION = {"count": 1, "mean": 0.8, "interval": {"low": 0.7, "high": 0.9}}
+DISTRIBUTION = distribution_json(0.8, interval={"low": 0.7, "high": 0.9})
 METRICS: list[dict[str, Any]] = [
     {"metric": 'tone(words="a\\b")', "distribution": None, **COUNTS, **OTHERS},
     {"metric": "faithfulness", "distribution": DISTRIBUTION, **COUNTS, **OTHERS},
@@ -55,7 +56,7 @@ def parse(file: Path) -> dict[tuple[str, str], float]:
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text(json.dumps(MANIFEST), encoding="utf-8")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record_json(MANIFEST)), encoding="utf-8")
     summary = {"rows": 5, "metrics": METRICS}
     (tmp_path / "run" / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     return RunFolder(tmp_path / "run")
@@ -126,7 +127,7 @@ def test_file_has_the_figures_of_the_history(folder: RunFolder, tmp_path: Path, 
     file = tmp_path / "new" / "assay.prom"
     config = config_of(file)
     first = write_history(config, tmp_path)
-    (folder.path / "run.json").write_text(json.dumps({**MANIFEST, "failures": failures}), encoding="utf-8")
+    (folder.path / "run.json").write_text(json.dumps(record_json(MANIFEST, failures=failures)), encoding="utf-8")
     assert write_metrics_file(config, "nightly", RunSubject(), folder) == ()
     values = parse(file)
     finished = (folder.path / "summary.json").stat().st_mtime

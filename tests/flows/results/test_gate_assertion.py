@@ -45,7 +45,9 @@ def test_a_gate_that_cannot_decide_does_not_pass_unless_it_says_so(run: Path) ->
 
 
 def test_a_gate_with_one_bar_is_not_decided_by_the_noise_of_the_judge(run: Path, tmp_path: Path) -> None:
-    variance = {"rows": 60, "judge": 0.01, "interval": None, "run": 0.0, "noise": 0.01, "advice": ""}
+    shares = {"rows": 1.0, "answers": None, "judge": 0.0, "run": 0.0, "judge_interval": None}
+    variance: dict[str, Any] = {"rows": 60, "judge": 0.01, "interval": None, "run": 0.0, "noise": 0.01, "advice": ""}
+    variance |= {"of_anchor": False, "shares": shares}
     noisy = write_run(tmp_path / "noisy", 0.5, judge_variance={"faithfulness": variance})
     just_passed = {"absolute": ["faithfulness >= 0.505"], "inconclusive": "failed"}
     just_failed = {"absolute": ["faithfulness >= 0.59"], "inconclusive": "passed"}

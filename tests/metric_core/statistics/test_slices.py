@@ -92,7 +92,7 @@ def test_small_slices_are_called_small_and_have_intervals_that_hold() -> None:
         "few": True,
         NO_VALUE: True,
     }
-    distributions = {one.value: one.metrics[0].summary.distribution for one in column.slices}
+    distributions = {one.value: one.metrics[0].distribution for one in column.slices}
     few, none = distributions["few"], distributions[NO_VALUE]
     assert few is not None
     assert none is not None
@@ -145,8 +145,8 @@ def test_in_a_slice_of_one_group_the_rows_are_the_units() -> None:
     counted.add_all(((row, cells[row], customers[row]) for row in rows), [sliced])
     [column] = summarize_slices([counted], [sliced])
     [acme] = [one for one in column.slices if one.value == "acme"]
-    assert acme.metrics[0].summary.distribution is not None
-    assert acme.metrics[0].summary.distribution.interval is not None
+    assert acme.metrics[0].distribution is not None
+    assert acme.metrics[0].distribution.interval is not None
 
 
 def test_metrics_without_a_direction_bounds_or_one_scale_are_summarized_only() -> None:
@@ -168,7 +168,7 @@ def test_metrics_without_a_direction_bounds_or_one_scale_are_summarized_only() -
     [column] = summarize_slices(counted, slices)
     for one in column.slices:
         assert all(metric.rest is None for metric in one.metrics)
-        by_metric = {metric.summary.metric: metric.summary for metric in one.metrics}
+        by_metric = {metric.metric: metric for metric in one.metrics}
         assert by_metric["category"].categories == {"formal": 20}
         assert by_metric["scales"].scales["1/5"].count == 20
         assert by_metric["failed"].failed == 20

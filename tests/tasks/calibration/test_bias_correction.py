@@ -1,5 +1,6 @@
 """Bias-corrected means of a run, from its scores and the judge's error in its manifest."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,26 @@ from metric_core.statistics.pairs import ScoreColumns
 from tasks.calibration.bias_correction import correct_differences, correct_means, find_corrections, known_judge_errors
 from tasks.calibration.run_labels import RunLabels, write_labels
 from tasks.runs.run_folder import SCORES
+from tests.run_records import make_record
 
 ERROR = {"bad": 0.25, "gain": 0.5, "variance_bad": 1e-4, "covariance": -1e-4, "variance_gain": 2e-4, "units": 80}
 
 
 def manifest(**facts: Any) -> dict[str, Any]:
     return {"calibration": {"metrics": {"a": {"label": "good", "span": None, "error": ERROR, **facts}}}}
+
+
+def means_of(folder: Path, content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the bias-corrected means of a run as JSON."""
+    return {key: mean.model_dump() for key, mean in correct_means(folder, make_record(content)).items()}
+
+
+def differences_of(
+    before: tuple[Path, dict[str, Any]], after: tuple[Path, dict[str, Any]], columns: Iterable[ScoreColumns]
+) -> dict[str, dict[str, Any]]:
+    """Return the differences of the bias-corrected means of two runs as JSON."""
+    first, second = ((folder, make_record(content)) for folder, content in (before, after))
+    return {key: mean.model_dump() for key, mean in correct_differences(first, second, columns).items()}
 
 
 @pytest.fixture
@@ -30,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_scored_rows_of_a_covered_metric_are_corrected(folder: Path) -> None:
-    found = correct_means(folder, manifest())
+    found = means_of(folder, manifest())
     assert list(found) == ["a"]
     assert found["a"]["value"] == pytest.approx(2 / 3)
     assert found["a"]["low"] < 0.3
@@ -39,24 +54,24 @@ def test_the_scored_rows_of_a_covered_metric_are_corrected(folder: Path) -> None
 
 
 def test_grades_are_given_in_the_grades_of_the_labels(folder: Path) -> None:
-    found = correct_means(folder, manifest(span=[1, 4]))["a"]
+    found = means_of(folder, manifest(span=[1, 4]))["a"]
     assert found["value"] == pytest.approx(3.0)
     assert found["high"] == 4.0
 
 
 def test_uninformative_judge_has_no_value_and_the_full_range(folder: Path) -> None:
-    found = correct_means(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
+    found = means_of(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
     assert (found["value"], found["low"], found["high"]) == (None, 1.0, 4.0)
 
 
 @pytest.mark.parametrize(
     "known",
-    [{}, {"calibration": None}, manifest(error=None), {"calibration": {"metrics": {"a": {"figures": {}}}}}],
-    ids=["nothing", "none", "another way of counting verdicts", "made before errors were kept"],
+    [{}, {"calibration": None}, manifest(error=None)],
+    ids=["nothing", "none", "another way of counting verdicts"],
 )
 def test_no_correction_without_a_known_error(folder: Path, known: dict[str, Any]) -> None:
-    assert known_judge_errors(known) == {}
-    assert correct_means(folder, known) == {}
+    assert known_judge_errors(make_record(known)) == {}
+    assert means_of(folder, known) == {}
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -65,8 +80,8 @@ def test_few_rows_have_no_corrected_mean_or_difference(tmp_path: Path, rows: int
     cells = {str(row): Score.scored(0.5) for row in range(rows)}
     column = ScoreColumns(metric="a", direction=Direction.HIGHER, a=cells, b=cells)
     for found in (
-        correct_means(tmp_path, manifest()),
-        correct_differences(side(manifest()), side(manifest()), [column]),
+        means_of(tmp_path, manifest()),
+        differences_of(side(manifest()), side(manifest()), [column]),
     ):
         assert found["a"]["value"] is None
         assert found["a"]["reason"] == "fewer than 5 scored rows, or effective groups"
@@ -84,26 +99,26 @@ def columns(metric: str, rise: float) -> ScoreColumns:
 
 
 def test_a_difference_grows_by_as_much_as_the_judge_shrinks_it() -> None:
-    [(metric, found)] = correct_differences(
+    [(metric, found)] = differences_of(
         side(manifest()), side(manifest()), [columns("a", 0.1), columns("b", 0.1)]
     ).items()
     assert metric == "a"
     assert found["value"] == pytest.approx(0.2, abs=0.002)
     assert found["low"] < 0.2 < found["high"]
-    grades = correct_differences(side(manifest(span=[1, 5])), side(manifest(span=[1, 5])), [columns("a", 0.1)])["a"]
+    grades = differences_of(side(manifest(span=[1, 5])), side(manifest(span=[1, 5])), [columns("a", 0.1)])["a"]
     assert grades["value"] == pytest.approx(0.8, abs=0.008)
 
 
 def test_a_run_outside_the_range_of_the_judge_has_no_corrected_difference() -> None:
-    found = correct_differences(side(manifest()), side(manifest()), [columns("a", 0.6)])["a"]
+    found = differences_of(side(manifest()), side(manifest()), [columns("a", 0.6)])["a"]
     assert (found["value"], found["low"], found["high"]) == (None, -1.0, 1.0)
     assert "is above 0.750, that of good labelled rows" in found["reason"]
 
 
 def test_runs_of_two_judges_have_no_corrected_difference() -> None:
     other = manifest(error={**ERROR, "gain": 0.75})
-    assert correct_differences(side(manifest()), side(other), [columns("a", 0.1)]) == {}
-    assert correct_differences(side(manifest()), side({}), [columns("a", 0.1)]) == {}
+    assert differences_of(side(manifest()), side(other), [columns("a", 0.1)]) == {}
+    assert differences_of(side(manifest()), side({}), [columns("a", 0.1)]) == {}
 
 
 def label_rows(folder: Path, count: int, *, is_random: bool = True, shift: float = 0.0) -> dict[str, Any]:
@@ -119,7 +134,7 @@ def label_rows(folder: Path, count: int, *, is_random: bool = True, shift: float
 
 
 def test_labels_of_a_random_sample_of_the_run_come_before_a_calibration(tmp_path: Path) -> None:
-    powered = correct_means(tmp_path, label_rows(tmp_path, 100))["a"]
+    powered = means_of(tmp_path, label_rows(tmp_path, 100))["a"]
     assert (powered["method"], powered["label"], powered["labelled"], powered["rows"]) == (
         "prediction-powered",
         "mine",
@@ -127,11 +142,11 @@ def test_labels_of_a_random_sample_of_the_run_come_before_a_calibration(tmp_path
         200,
     )
     assert powered["low"] < 0.7 < powered["high"]
-    few = correct_means(tmp_path, label_rows(tmp_path, 20))["a"]
+    few = means_of(tmp_path, label_rows(tmp_path, 20))["a"]
     assert (few["method"], few["reason"]) == ("labels alone", "fewer than 50 rows are labelled")
-    whole = correct_means(tmp_path, label_rows(tmp_path, 200))["a"]
+    whole = means_of(tmp_path, label_rows(tmp_path, 200))["a"]
     assert (whole["value"], whole["reason"]) == (pytest.approx(0.7), "all scored rows are labelled")
-    elsewhere = correct_means(tmp_path, label_rows(tmp_path, 100, is_random=False))["a"]
+    elsewhere = means_of(tmp_path, label_rows(tmp_path, 100, is_random=False))["a"]
     assert (elsewhere["method"], elsewhere["label"], elsewhere["labelled"]) == ("judge error", "good", 66)
 
 
@@ -140,16 +155,16 @@ def test_a_calibration_that_an_audit_refused_corrects_nothing(tmp_path: Path) ->
     known = label_rows(tmp_path, 25)
     facts = known["calibration"]["metrics"]["a"]
     facts["audit"] = {**refused, "holds": True}
-    assert correct_means(tmp_path, known)["a"]["method"] == "judge error"
+    assert means_of(tmp_path, known)["a"]["method"] == "judge error"
     facts["audit"] = refused
-    own = correct_means(tmp_path, known)["a"]
+    own = means_of(tmp_path, known)["a"]
     assert own["method"] == "labels alone"
     assert own["reason"].endswith("an audit of 25 labelled rows found that the calibration does not hold (p = 0.003)")
     facts["own"]["is_random"] = False
-    withheld = correct_means(tmp_path, known)["a"]
+    withheld = means_of(tmp_path, known)["a"]
     assert (withheld["method"], withheld["value"], withheld["low"], withheld["high"]) == ("none", None, 0.0, 1.0)
     assert withheld["reason"].startswith("an audit of 25 labelled rows found")
-    assert correct_differences((tmp_path, known), (tmp_path, known), [columns("a", 0.1)]) == {}
+    assert differences_of((tmp_path, known), (tmp_path, known), [columns("a", 0.1)]) == {}
 
 
 def test_a_gate_reads_the_judge_s_error_only_if_labels_of_the_run_support_it(tmp_path: Path) -> None:
@@ -157,7 +172,7 @@ def test_a_gate_reads_the_judge_s_error_only_if_labels_of_the_run_support_it(tmp
     of_other_rows = {"calibration": {"metrics": {"a": dict(known["calibration"]["metrics"]["a"])}}}
     del of_other_rows["calibration"]["metrics"]["a"]["own"]
     for of_run, is_checked in ((known, True), (of_other_rows, False)):
-        correction = find_corrections(tmp_path, of_run)["a"]
+        correction = find_corrections(tmp_path, make_record(of_run))["a"]
         mean = correction.for_gate()
         assert (str(correction.method), mean.estimate is not None) == ("judge error", is_checked)
         assert ("--audit" in mean.reason) is not is_checked
@@ -165,14 +180,14 @@ def test_a_gate_reads_the_judge_s_error_only_if_labels_of_the_run_support_it(tmp
 
 def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> None:
     before, after = (label_rows(tmp_path / name, 100, shift=shift) for name, shift in (("a", 0.0), ("b", 0.2)))
-    found = correct_differences((tmp_path / "a", before), (tmp_path / "b", after), [columns("a", 0.1)])["a"]
+    found = differences_of((tmp_path / "a", before), (tmp_path / "b", after), [columns("a", 0.1)])["a"]
     assert (found["method"], found["label"]) == ("prediction-powered", "mine")
     assert found["value"] == pytest.approx(0.2, abs=0.01)
     assert found["low"] < 0.2 < found["high"]
 
 
 def test_grades_that_do_not_lie_on_a_line_are_refused_with_a_reason(folder: Path) -> None:
-    entry = correct_means(folder, manifest(error=None, refused="the scores bend", compared=80))["a"]
+    entry = means_of(folder, manifest(error=None, refused="the scores bend", compared=80))["a"]
     assert (entry["value"], entry["method"], entry["reason"]) == (None, "none", "the scores bend")
 
 
@@ -182,6 +197,6 @@ def test_a_run_that_the_judge_scores_as_no_labelled_row_is_not_corrected(
 ) -> None:
     rows = [{"row_id": str(i), "metric": "a", "value": value + 0.01 * (i % 3 - 1)} for i in range(60)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / SCORES)
-    entry = correct_means(tmp_path, manifest())["a"]
+    entry = means_of(tmp_path, manifest())["a"]
     assert (entry["value"], entry["low"], entry["high"], entry["method"]) == (None, 0.0, 1.0, "none")
     assert kind in entry["reason"]

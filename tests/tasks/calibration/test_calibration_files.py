@@ -9,8 +9,11 @@ import pytest
 
 from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files
-from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.calibration.calibration_files import Calibration
+from tasks.record.judge_quality import Audit
+from tasks.record.stored_figures import JudgeName
 from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line, saved_line
+from tests.run_records import make_record
 
 JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")
 
@@ -110,7 +113,7 @@ def test_a_replaced_calibration_stays_readable() -> None:
 def test_an_audit_is_no_later_calibration() -> None:
     saved = make_calibration()
     path = calibration_files.save_latest(saved)
-    audit = calibration_files.Audit(created=saved.created, run="r", labelled=3, p=1, holds=True)
+    audit = Audit(created=saved.created, run="r", labelled=3, p=1, holds=True)
     assert calibration_files.save_audit(saved.metric, saved.created, audit) == path
     [found] = calibration_files.load_saved()
     assert found.calibration.audits == (audit,)
@@ -143,16 +146,17 @@ def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | Non
 
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
     entry = {
-        "metrics": {"faithfulness": make_calibration().manifest_entry("binary", applied=False)},
+        "metrics": {"faithfulness": make_calibration().to_record("binary", applied=False).to_json()},
         "not_covered": ["a note"],
     }
-    metrics = [{"key": key} for key in ("faithfulness", "a", "b")]
-    assert agreement_lines({"calibration": entry, "metrics": metrics, "config": {"verdict": "binary"}}) == [
+    metrics: list[dict[str, Any]] = [{"key": key} for key in ("faithfulness", "a", "b")]
+    assert agreement_lines(make_record({"calibration": entry, "metrics": metrics})) == [
         "faithfulness: kappa 0.500 (0.250 to 0.750), 6 rows of labels.jsonl, 2026-11-21",
         "not calibrated: a, b",
         "a note",
     ]
-    many = agreement_lines({"calibration": entry, "metrics": metrics + [{"key": str(number)} for number in range(9)]})
+    more = [{"key": str(number)} for number in range(9)]
+    many = agreement_lines(make_record({"calibration": entry, "metrics": metrics + more}))
     assert many[1] == "not calibrated: 11 others"
 
 

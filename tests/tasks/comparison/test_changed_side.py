@@ -9,7 +9,7 @@ import pytest
 
 from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import ASKED_AGAIN
+from tests.run_records import anchor_json
 from tests.tasks import compared
 
 JUDGE = {"backend": "server", "model": "big", "revision": "r1"}
@@ -48,7 +48,8 @@ class Two:
         scores = {f"anchor {row}": [0.8, 0.8 + change] for row in range(30)}
         judge = {"judge": "big", "told": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
         manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        manifest["anchor"] = {ASKED_AGAIN: {"rows": 30, "judges": [judge], "scores": {"faithfulness": scores}}}
+        again = {"rows": 30, "judges": [judge], "scores": {"faithfulness": scores}}
+        manifest["anchor"] = anchor_json(asked_again=again)
         (run / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         return self
 
@@ -170,7 +171,8 @@ def test_a_slice_is_about_its_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"config": {"verdict": "binary"}}, {"versions": {"rag-assay": "9"}}, {"embedder": {"model": "other"}}]
+    "change",
+    [{"config": {"verdict": "probability"}}, {"versions": {"rag-assay": "9"}}, {"embedder": {"model": "other"}}],
 )
 def test_anything_that_measures_differently_counts_as_the_judge(tmp_path: Path, change: dict[str, Any]) -> None:
     runs = Two(tmp_path, 0.6, answer="In Dublin.")
@@ -193,15 +195,8 @@ def test_another_version_counts_only_with_other_formulas(tmp_path: Path, formula
     assert ("another fingerprint" in runs.find().reason) is (formulas == "other")
 
 
-def test_runs_of_earlier_releases_have_no_known_fingerprint(tmp_path: Path) -> None:
-    runs = Two(tmp_path, 0.6, answer="In Dublin.")
-    _edit(runs.before, calibration={})
-
-    assert "the judge has perhaps another fingerprint" in runs.find().reason
-
-
 def _edit(run: Path, **entries: dict[str, Any]) -> None:
     """Update tables of run.json."""
     manifest = json.loads((run / "run.json").read_text())
     changed = {name: {**(manifest.get(name) or {}), **entry} if entry else {} for name, entry in entries.items()}
-    (run / "run.json").write_text(json.dumps(manifest | changed))
+    (run / "run.json").write_text(json.dumps(manifest | changed | {"judges": []}))

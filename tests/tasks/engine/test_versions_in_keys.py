@@ -45,8 +45,9 @@ FORMATS = {
     "tasks.history.history_tables.FORMAT",
     "tasks.cache.cache_tables.FORMAT",
     "tasks.calibration.calibration_files.FORMAT",
-    "tasks.calibration.certificates.FORMAT",
-    "tasks.runs.run_folder.FORMAT",
+    "tasks.record.judge_quality.CERTIFICATE_FORMAT",
+    "tasks.record.run_record.FORMAT",
+    "tasks.runs.outcome.FORMAT",
 }
 """Versions of files and tables, which are in no key."""
 
@@ -167,9 +168,9 @@ def test_every_version_is_among_them() -> None:
         for path in sorted((ROOT / package).rglob("*.py")):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                targets = node.targets if isinstance(node, ast.Assign) else []
+                targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
                 names = [target.id for target in targets if isinstance(target, ast.Name)]
-                is_number = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+                is_number = isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
                 is_whole = is_number and type(cast("Any", node).value.value) is int
                 found |= {f"{module}.{name}" for name in names if is_whole and name.endswith(("VERSION", "FORMAT"))}
     assert found - FORMATS <= set(CONSTANTS)

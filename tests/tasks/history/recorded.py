@@ -1,11 +1,13 @@
 """Runs of a history in memory, for tests of its page."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import KEPT, KeptQuestions, RecordedMetric, RecordedRun, RunCost, missed_run_id
+from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
+from tasks.record.repeats import AnchorMean, AnchorRecord
+from tasks.record.run_summary import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 
@@ -56,15 +58,19 @@ def _night(night: int, metrics: tuple[str, ...], text: str, slices: int) -> Reco
         cost=RunCost(100.0 + night % 7, 300.0, 9000, 8000, 1000, 640_000, 3000),
         metrics=() if died else tuple(found),
         outcome=None if died else outcome,
-        details={} if died else _details(night),
+        details=RunDetails() if died else _details(night),
     )
 
 
-def _details(night: int) -> dict[str, Any]:
-    classes = [{"name": "answered", "count": 400 - night % 9}, {"name": "passage missing", "count": night % 9}]
+def _details(night: int) -> RunDetails:
+    counts = {"answered": 400 - night % 9, "passage missing": night % 9}
+    classes = tuple(ClassCount(name=name, count=count, share=0.5, interval=None) for name, count in counts.items())
     points = {"points": 900, "index": night % 9, "generator": 3, "unknown": 0}
-    diagnosis = {"classes": classes, "key_points": points}
-    return {"anchor": {"metrics": {"faithfulness": {"mean": 0.71}}}, "diagnosis": diagnosis}
+    refusals = RefusalCounts(rows=0, recognized_by="forms")
+    parts: dict[str, dict[str, int]] = {"reasons": {}, "lacking": {}}
+    diagnosis = DiagnosisCounts(rows=400, classes=classes, key_points=points, refusals=refusals, **parts)
+    mean = AnchorMean(mean=0.71, low=None, high=None, scored=60, undefined=0, failed=0)
+    return RunDetails(anchor=AnchorRecord(source="a.jsonl", metrics={"faithfulness": mean}), diagnosis=diagnosis)
 
 
 def _metric(key: str, night: int, place: int, slice_value: str = "") -> RecordedMetric:
@@ -87,7 +93,7 @@ def rebuilt(count: int) -> list[RecordedRun]:
     runs = nights(count, METRICS[:2])
     before, last = runs[-2:]
     kept = KeptQuestions(before.run_id, before.created.isoformat(), 24, 0, 7, 7, 5, FIGURES)
-    details = {**last.details, KEPT: asdict(kept)}
+    details = last.details.extend(kept_questions=kept)
     return [*runs[:-1], replace(last, details=details, versions={**last.versions, "data": "e" * 12})]
 
 
@@ -113,7 +119,7 @@ def month() -> tuple[list[RecordedRun], list[Incident]]:
             runs[night] = RecordedRun.without_results(run_id, "nightly", due, "missed", reason, "schedule")
         elif night in (22, 23):
             runs[night] = replace(
-                runs[night], status="failed", reason="the judge is down", metrics=(), outcome=None, details={}
+                runs[night], status="failed", reason="the judge is down", metrics=(), outcome=None, details=RunDetails()
             )
     found = (
         ("no such file: answers.jsonl", 5, 7, "flow-run-5"),

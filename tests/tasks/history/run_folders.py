@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from tests.run_records import distribution_json, metric_json, record_json
 from tests.tasks.builders import samples_table
 
 START = datetime(2026, 3, 1, 6, tzinfo=UTC)
@@ -53,18 +54,12 @@ def write_run(
         "failures": [],
         **manifest,
     }
-    distribution = {"mean": mean, "interval": {"low": mean - 0.1, "high": mean + 0.1}, "deviation": 0.2}
-    metric = {
-        "metric": "faithfulness",
-        "direction": "higher",
-        "scored": 18,
-        "undefined": 1,
-        "failed": 1,
-        "distribution": distribution,
-    }
+    interval = {"low": mean - 0.1, "high": mean + 0.1}
+    distribution = distribution_json(mean, interval=interval, deviation=0.2)
+    metric = metric_json("faithfulness", undefined=1, failed=1, distribution=distribution)
     rows = [{"user_input": question, "response": f"Because {night}."} for question in questions]
     pq.write_table(samples_table(*rows), folder / "stages" / "samples.parquet")
-    (folder / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps(record_json(content)), encoding="utf-8")
     (folder / "summary.json").write_text(json.dumps({"rows": 2, "metrics": [metric]}), encoding="utf-8")
     if outcome is not None:
         (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 from metric_core.errors import ConfigError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import STARTED, RecordedRun, RunCost, missed_run_id
+from tests.run_records import distribution_json
 from tests.tasks.history.run_folders import START, outcome_of, write_nights, write_run
 from tests.waiting import DEAD_SECONDS
 
@@ -41,10 +42,10 @@ def test_slices_scales_and_labels_are_recorded(catalogue: Catalogue, tmp_path: P
     folder = write_run(tmp_path / "run", 0)
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     (metric,) = summary["metrics"]
-    german = metric | {"distribution": {"mean": 0.4, "interval": {"low": 0.3, "high": 0.5}}, "scored": 5}
+    german = metric | {"distribution": distribution_json(0.4, interval={"low": 0.3, "high": 0.5}), "scored": 5}
     column = {"slices": [{"value": "de", "rows": 6, "is_small": True, "metrics": [german]}]}
     summary["slices"] = [{"column": "language", "values": 1, "merged": 0} | column]
-    scale = {"count": 7, "mean": 4.0, "interval": {"low": 3.5, "high": 4.5}, "deviation": 1.0}
+    scale = distribution_json(4.0, count=7, interval={"low": 3.5, "high": 4.5}, deviation=1.0)
     summary["metrics"] += [
         metric | {"metric": "rubrics", "distribution": None, "scales": {"1-5": scale, "0-1": scale}},
         metric | {"metric": "style", "distribution": None, "categories": {"formal": 3, "plain": 9}},

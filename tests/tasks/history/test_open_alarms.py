@@ -48,7 +48,7 @@ def _record(run: FinishedRun, baseline: FinishedRun | None, alarms: Sequence[Ala
         alarm_state=write_alarm_state(alarms),
     )
     outcome = RunOutcome.model_validate(json.loads(outcome.model_dump_json()))
-    created = datetime.fromisoformat(run.manifest["created"])
+    created = datetime.fromisoformat(run.record.created)
     return RecordedRun(run.run_id, "support", created, str(run.folder), "completed", outcome=outcome)
 
 

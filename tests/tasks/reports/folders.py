@@ -13,6 +13,7 @@ from metric_core.records import Direction, Score, Status
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from metric_core.statistics.summary import summarize
+from tests.run_records import record_json
 
 ATTACK = (
     "</script><script>window.broken=1</script><!-- <script> "
@@ -313,7 +314,7 @@ def write_run(
         for metric, entry in metrics.items()
     ]
     write_json(folder / "summary.json", {"rows": len(scores), "metrics": [asdict(summary) for summary in summaries]})
-    write_json(folder / "run.json", {**build_manifest(len(scores), metrics, stages), **manifest})
+    write_json(folder / "run.json", record_json({**build_manifest(len(scores), metrics, stages), **manifest}))
     return folder
 
 

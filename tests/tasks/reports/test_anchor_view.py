@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from tasks.record.repeats import AnchorRecord
 from tasks.reports.run.anchor_view import anchor_line, anchor_view
-from tasks.runs.judge_drift import ASKED_AGAIN
+from tests.run_records import anchor_json
 
 
-def entry(**more: Any) -> dict[str, Any]:
-    """Return run.json with an anchor of one metric."""
+def anchor_of(**more: Any) -> AnchorRecord:
+    """Return an anchor of one metric."""
     means = {"mean": 0.5, "low": 0.4, "high": 0.6, "scored": 68, "undefined": 1, "failed": 0}
     anchor = {
         "source": "data/anchor.jsonl",
@@ -20,7 +21,7 @@ def entry(**more: Any) -> dict[str, Any]:
         "left_out": {},
         "agreement": {},
     }
-    return {"anchor": anchor | more}
+    return AnchorRecord.model_validate(anchor_json(**anchor | more))
 
 
 def agreement_with(**more: Any) -> dict[str, Any]:
@@ -64,7 +65,7 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
             ),
         ),
         (
-            {ASKED_AGAIN: AGAIN},
+            {"asked_again": AGAIN},
             (
                 "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. 70 questions about 23 rows were asked "
                 "again: llama gave none of 2 rows another verdict, qwen gave 1 of 1 rows another verdict. The judge "
@@ -72,7 +73,7 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
             ),
         ),
         (
-            {ASKED_AGAIN: {"reason": "it is down", "judges": [{"judge": "qwen", "told": CHANGED}]}},
+            {"asked_again": {"reason": "it is down", "judges": [{"judge": "qwen", "told": CHANGED}]}},
             (
                 "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Nothing could be asked again: it is "
                 "down. The judge qwen answers otherwise."
@@ -82,16 +83,16 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
     ],
 )
 def test_a_line_says_what_the_anchor_cost_and_how_its_labels_agree(more: dict[str, Any], line: str) -> None:
-    assert anchor_line(entry(**more)) == line
+    assert anchor_line(anchor_of(**more)) == line
 
 
 def test_labels_that_cannot_be_used_say_why() -> None:
-    view = anchor_view(entry(**agreement_with(reason="all 69 labels are the same")))
+    view = anchor_view(anchor_of(**agreement_with(reason="all 69 labels are the same")))
 
     assert view is not None
     assert view["metrics"][0]["agreement"] == "all 69 labels are the same"
 
 
 def test_a_run_without_an_anchor_has_none() -> None:
-    assert anchor_view({}) is None
-    assert anchor_line({}) is None
+    assert anchor_view(None) is None
+    assert anchor_line(None) is None

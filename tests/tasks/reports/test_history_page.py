@@ -10,7 +10,7 @@ import pytest
 
 from metric_core.errors import ConfigError
 from tasks.history.availability import measure_availability
-from tasks.history.recorded_run import UNDELIVERED, RecordedRun
+from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_text import change_lines, table_of_key_points, table_of_metrics
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
@@ -53,13 +53,16 @@ def test_the_script_gets_a_list_per_figure() -> None:
 
 def test_key_points_have_a_table_with_a_column_per_run() -> None:
     before, after = nights(2)
-    after.details["diagnosis"]["key_points"]["index"] = 1200
-    table = table_of_key_points([before, replace(after, details={}), after])
+    diagnosis = after.details.diagnosis
+    assert diagnosis is not None
+    points = diagnosis.extend(key_points={**(diagnosis.key_points or {}), "index": 1200})
+    after = replace(after, details=after.details.extend(diagnosis=points))
+    table = table_of_key_points([before, replace(after, details=RunDetails()), after])
     assert table is not None
     cells = [[str(cell) for cell in row] for row in table.rows]
     assert [row[0] for row in cells] == ["key points", "lost by the index", "lost by the generator"]
     assert cells[1][1:] == ["0", "-", "1,200"]
-    assert table_of_key_points([replace(after, details={})]) is None
+    assert table_of_key_points([replace(after, details=RunDetails())]) is None
 
 
 def test_runs_with_other_questions_name_the_run_before_and_the_figures_of_the_questions_of_both() -> None:
@@ -104,7 +107,7 @@ def test_messages_that_were_not_delivered_are_named() -> None:
     failed = RecordedRun.without_results(
         "2", "nightly", good.created + timedelta(days=1), "failed", "no file", "schedule"
     )
-    runs = [replace(good, outcome=outcome), replace(failed, details={UNDELIVERED: [sentence]})]
+    runs = [replace(good, outcome=outcome), replace(failed, details=RunDetails(undelivered=(sentence,)))]
     messages = data_of(history_page("nightly", runs, [], no_report))["message"]
     assert messages == {"0": f"all is well (not delivered: {sentence})", "1": f"no file (not delivered: {sentence})"}
     assert [line.partition("  ")[2] for line in change_lines(runs) if "not delivered" in line] == [

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from metric_core.records import Direction
 from metric_core.stages import Stage
+from tasks.record.run_record import MetricRecord
 from tasks.reports.run.ranking_view import RankingMetric, ranking_metrics, rankings_view
 from tasks.reports.run.row_tables import RowTables
 
@@ -71,14 +73,14 @@ def test_a_row_without_a_ranking_shows_none() -> None:
 
 
 def test_each_ndcg_has_a_ranking_and_other_metrics_one_per_source_of_grades() -> None:
-    def entry(key: str, **parameters: Any) -> dict[str, Any]:
-        return {"key": key, "family": "retrieval_rankings", "parameters": parameters}
+    def entry(key: str, family: str = "retrieval_rankings", **parameters: Any) -> MetricRecord:
+        return MetricRecord(key=key, name=key, family=family, direction=Direction.HIGHER, parameters=parameters)
 
     metrics = [
         entry("hit", judgments="judge", k=3),
         entry("mrr", judgments="judge", k=None),
         entry("ndcg", judgments="given", k=None, gain="linear"),
         entry("map", judgments="given", k=None),
-        {"key": "faithfulness", "family": "faithfulness", "parameters": {}},
+        entry("faithfulness", "faithfulness"),
     ]
     assert [metric.key for metric in ranking_metrics(metrics)] == ["ndcg", "hit"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.results.run_result import RunResult
+from metric_core.records import Direction
+from metric_core.statistics.slice_summary import ColumnSummary, SliceSummary
+from tasks.record.run_summary import RunSummary
 from tasks.reports.run.report_page import write_report
 from tasks.reports.run.score_table import MetricScale
 from tasks.reports.run.slices_section import RowSliceNumbers, slice_sections
 from tasks.reports.run.slices_view import describe_column, read_lines, worst_lines_first
+from tasks.runs.run_folder import RunFolder
 from tests.tasks import sliced
 from tests.tasks.reports import folders
 
@@ -23,13 +28,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sliced.write_run(tmp_path_factory.mktemp("sliced") / "run")
 
 
-def summary_of(run: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((run / "summary.json").read_text())
-    return content
+def summary_of(run: Path) -> RunSummary:
+    return RunFolder(run).read_summary()
+
+
+def _scales(metrics: Mapping[str, Mapping[str, Any]]) -> list[MetricScale]:
+    return [
+        MetricScale(key, Direction(entry["direction"]), tuple(entry["bounds"]) if entry.get("bounds") else None)
+        for key, entry in metrics.items()
+    ]
 
 
 def metric_scales() -> list[MetricScale]:
-    return [MetricScale.from_entry({"key": key, **entry}) for key, entry in sliced.METRICS.items()]
+    return _scales(sliced.METRICS)
 
 
 def test_the_worst_slices_come_first_and_small_ones_last(run: Path) -> None:
@@ -68,8 +79,8 @@ def test_few_rows_have_no_interval_and_failed_cells_are_counted(run: Path) -> No
 def test_a_row_is_found_in_its_slice(run: Path) -> None:
     summary = summary_of(run)
     samples = pq.read_table(run / "stages" / "samples.parquet").to_pylist()
-    numbers = RowSliceNumbers(summary)
-    names = [[one["value"] for one in entry["slices"]] for entry in summary["slices"]]
+    numbers = RowSliceNumbers(summary.slices)
+    names = [[one.value for one in column.slices] for column in summary.slices]
     found = [[names[column][number] for column, number in enumerate(numbers.find(sample))] for sample in samples]
     assert found[0] == ["travel", "Adler"]
     assert found[-1][0] == "(no value)"
@@ -95,7 +106,7 @@ def test_a_report_without_slices_says_nothing_of_them(tmp_path: Path) -> None:
 def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None:
     folder = folders.write_hostile_run(tmp_path / "run")
     sliced.add_slices(folder, ["topic"])
-    sticks = [MetricScale.from_entry({"key": key, **entry}) for key, entry in folders.METRICS.items()]
+    sticks = _scales(folders.METRICS)
     [topics] = slice_sections(summary_of(folder), sticks)
     cells = {
         row["value"]: dict(zip([m["key"] for m in topics["metrics"]], row["cells"], strict=True))
@@ -107,7 +118,7 @@ def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None
 
 
 def test_lines_of_a_metric_are_ordered_by_evidence_then_by_mean(run: Path) -> None:
-    lines = [line for line in read_lines(summary_of(run), "topic") if line.metric == "noise_sensitivity"]
+    lines = [line for line in read_lines(summary_of(run).slices[0]) if line.metric == "noise_sensitivity"]
     ordered = worst_lines_first(lines)
     assert (ordered[0].slice.value, ordered[0].is_worse) == ("travel", True)
     assert [line.is_small for line in ordered] == [False] * 4 + [True] * 3
@@ -122,5 +133,5 @@ def test_slices_are_a_table_for_notebooks(run: Path) -> None:
 
 
 def test_merged_values_are_counted() -> None:
-    entry = {"column": "c", "values": 9, "merged": 7, "slices": [{"value": "x", "rows": 40, "is_small": False}] * 3}
-    assert describe_column(entry) == "3 slices by c, the 7 rarest values together as (other values)"
+    column = ColumnSummary("c", 9, 7, (SliceSummary("x", 40, False, ()),) * 3)
+    assert describe_column(column) == "3 slices by c, the 7 rarest values together as (other values)"

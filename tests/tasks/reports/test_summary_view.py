@@ -1,12 +1,12 @@
 """Texts and pictures of the summary table."""
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from metric_core.records import Direction, Score
 from metric_core.statistics.summary import summarize
+from tasks.record.run_record import MetricRecord
 from tasks.reports.run.summary_view import DRAWING_WIDTH, metric_view
 from tests.tasks.reports.test_score_table import cells_of
 
@@ -14,6 +14,7 @@ from tests.tasks.reports.test_score_table import cells_of
 def view(scores: list[Score], **entry: Any) -> dict[str, Any]:
     complete: dict[str, Any] = {
         "key": "metric",
+        "name": "metric",
         "summary": "what it is",
         "direction": "higher",
         "bounds": [0.0, 1.0],
@@ -23,7 +24,7 @@ def view(scores: list[Score], **entry: Any) -> dict[str, Any]:
     }
     summary = summarize(complete["key"], Direction(complete["direction"]), scores)
     rows = {str(i): {complete["key"]: score} for i, score in enumerate(scores)}
-    return metric_view(complete, asdict(summary), cells_of(rows))
+    return metric_view(MetricRecord.model_validate(complete), summary, cells_of(rows))
 
 
 def values(*numbers: float) -> list[Score]:

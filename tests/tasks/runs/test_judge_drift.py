@@ -8,13 +8,12 @@ import pytest
 
 from benchmarks.judge_drift import ONSET, QUIET, YEAR, World, night_told
 from metric_core.statistics.asked_again import FULL_RUNS, MOST_EARLIER, RUNS_TESTED, count_rows
+from tasks.record.repeats import AskedAgain, JudgeRepeat
 from tasks.runs.judge_drift import (
-    ASKED_AGAIN,
     JudgeDriftDetector,
     PastRepeat,
     RowAnswers,
     find_changed_judges,
-    read_findings,
 )
 
 START = datetime(2026, 11, 2, 3, tzinfo=UTC)
@@ -34,6 +33,7 @@ class Sequence:
         self.watch = JudgeDriftDetector(0.1)
         self.past: list[PastRepeat] = []
         self.start = START
+        self.rows: tuple[str, ...] = ()
 
     def night(
         self,
@@ -42,11 +42,11 @@ class Sequence:
         of: Callable[[str], bool] = lambda _name: True,
         *,
         restart: bool = False,
-    ) -> dict[str, Any]:
+    ) -> JudgeRepeat:
         """Ask again, with another verdict about some rows by some judges, and return the entry of the first judge."""
         turn = self.watch.choose_turn(ROWS, reference, self.start, self.past, restart=restart)
         judges = [
-            self.watch.entry(
+            self.watch.repeat(
                 turn,
                 name,
                 {
@@ -58,17 +58,18 @@ class Sequence:
             )
             for name in self.names
         ]
-        self.past.append(PastRepeat(self.start, {**turn.entry(), "rows": turn.rows, "judges": judges}))
+        self.past.append(PastRepeat(self.start, turn.to_record().extend(judges=judges)))
+        self.rows = turn.rows
         self.start += timedelta(days=1)
         return judges[0]
 
     @property
-    def last(self) -> dict[str, Any]:
-        return dict(self.past[-1].entry)
+    def last(self) -> AskedAgain:
+        return self.past[-1].found
 
-    def until_told(self, others: Collection[str], most: int = RUNS_TESTED) -> dict[str, Any]:
+    def until_told(self, others: Collection[str], most: int = RUNS_TESTED) -> JudgeRepeat:
         for _ in range(most):
-            if (found := self.night(others))["told"] is not None:
+            if (found := self.night(others)).told is not None:
                 return found
         raise AssertionError(f"not told within {most} nights")
 
@@ -77,12 +78,12 @@ def test_all_rows_are_asked_about_at_first_and_then_each_in_turn() -> None:
     nights = Sequence()
     for _ in range(FULL_RUNS):
         nights.night()
-        assert len(nights.last["rows"]) == len(ROWS)
+        assert len(nights.rows) == len(ROWS)
     asked: list[str] = []
     for _ in range(-(-len(ROWS) // EACH)):
         nights.night()
-        asked += nights.last["rows"]
-        assert len(nights.last["rows"]) == EACH
+        asked += nights.rows
+        assert len(nights.rows) == EACH
     assert set(asked) == set(ROWS)
     assert len(asked) == len(ROWS) + EACH - len(ROWS) % EACH, "no row has a second turn before all had one"
 
@@ -91,33 +92,33 @@ def test_all_rows_are_asked_about_at_first_and_then_each_in_turn() -> None:
 def test_a_change_is_told_once_with_its_night_and_its_size(quiet: int) -> None:
     nights = Sequence()
     for _ in range(FULL_RUNS + quiet):
-        assert nights.night()["told"] is None
+        assert nights.night().told is None
     changed = nights.start
     found = nights.until_told(ROWS[::5])
-    told = found["told"]
-    assert abs(datetime.fromisoformat(told["since"]) - changed) <= timedelta(days=1)
-    assert told["sentence"].startswith(
+    told = found.told
+    assert told is not None
+    assert abs(datetime.fromisoformat(told.since) - changed) <= timedelta(days=1)
+    assert told.sentence.startswith(
         "the judge llama at http://gpu:8000/v1 answers differently under the same name since "
     )
-    assert (
-        f"{told['changed']} of {told['rows']} anchor rows asked again got another verdict, none is usual"
-        in (told["sentence"])
+    assert f"{told.changed} of {told.rows} anchor rows asked again got another verdict, none is usual" in (
+        told.sentence
     )
-    assert nights.night(ROWS[::5])["told"] == told
-    assert find_changed_judges(nights.last) == [{"judge": "llama", "told": told}]
+    assert nights.night(ROWS[::5]).told == told
+    assert [(each.judge, each.told) for each in find_changed_judges(nights.last)] == [("llama", told)]
 
 
 def test_a_change_in_the_second_night_is_told_that_night() -> None:
     nights = Sequence()
     nights.night()
-    assert nights.night(ROWS[::5])["told"] is not None
+    assert nights.night(ROWS[::5]).told is not None
 
 
 def test_rows_that_have_always_fluctuated_are_no_evidence() -> None:
     nights = Sequence()
     for _ in range(40):
-        assert nights.night(ROWS[::5])["log_e_value"] <= 0.01
-    assert all(count <= MOST_EARLIER for count, *_ in nights.last["judges"][0]["earlier"].values())
+        assert nights.night(ROWS[::5]).log_e_value <= 0.01
+    assert all(count <= MOST_EARLIER for count, *_ in nights.last.judges[0].earlier.values())
 
 
 def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_from_the_start() -> None:
@@ -126,13 +127,13 @@ def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_f
         nights.night()
     nights.until_told(ROWS[::3])
     over = 0
-    while not nights.night()["has_returned"]:
+    while not nights.night().has_returned:
         over += 1
         assert over < 2 * RUNS_TESTED
     assert over >= RUNS_TESTED - 2
-    assert find_changed_judges(nights.last) == []
-    assert nights.night()["told"] is None
-    assert (nights.last["night"], len(nights.last["rows"])) == (1, len(ROWS))
+    assert find_changed_judges(nights.last) == ()
+    assert nights.night().told is None
+    assert (nights.last.night, len(nights.rows)) == (1, len(ROWS))
 
 
 @pytest.mark.parametrize("new", [{"reference": "two"}, {"restart": True}])
@@ -143,10 +144,10 @@ def test_another_judge_or_new_kept_answers_restart_all_but_the_year(new: dict[st
     nights.until_told(ROWS[::2])
     count = len(nights.past)
     found = nights.night(**new)
-    assert (found["told"], nights.last["night"], nights.last["number"]) == (None, 1, count + 1)
+    assert (found.told, nights.last.night, nights.last.number) == (None, 1, count + 1)
     nights.start = datetime(2027, 1, 1, 3, tzinfo=UTC)
     nights.night(reference=new.get("reference", "one"))
-    assert (nights.last["night"], nights.last["number"]) == (2, 1)
+    assert (nights.last.night, nights.last.number) == (2, 1)
 
 
 def test_the_judge_of_several_that_changed_is_named() -> None:
@@ -155,13 +156,11 @@ def test_the_judge_of_several_that_changed_is_named() -> None:
         nights.night()
     for _ in range(2 * RUNS_TESTED):
         nights.night(ROWS[::4], of=lambda name: name == "qwen")
-    assert [each["judge"] for each in find_changed_judges(nights.last)] == ["qwen"]
+    assert [each.judge for each in find_changed_judges(nights.last)] == ["qwen"]
 
 
 def test_a_run_without_an_anchor_asked_nothing_again() -> None:
-    assert read_findings({}) == {}
-    assert read_findings({"anchor": {ASKED_AGAIN: None}}) == {}
-    assert find_changed_judges({}) == []
+    assert find_changed_judges(None) == ()
 
 
 def test_an_unchanged_judge_is_not_told_in_a_year() -> None:

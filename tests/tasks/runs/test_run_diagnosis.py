@@ -12,6 +12,7 @@ from metric_core.metrics.registry import resolve
 from metric_core.records import Score
 from metric_core.schemas import DIAGNOSES
 from metric_core.stages import Stage, closure
+from tasks.record.run_summary import DiagnosisCounts, RefusalCounts
 from tasks.reports.run.diagnosis_view import (
     class_counts,
     diagnosis_line,
@@ -21,7 +22,7 @@ from tasks.reports.run.diagnosis_view import (
 )
 from tasks.reports.run.report_page import write_report
 from tasks.runs.run_diagnosis import count_diagnoses
-from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder, table_name
+from tasks.runs.run_folder import DIAGNOSIS, RunFolder, table_name
 from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
 from tasks.tables.table_store import conform
 from tests.tasks.builders import run_stage
@@ -62,7 +63,7 @@ def write_run(folder: Path, rows: int = 20, unsupported: int = 5) -> RunFolder:
 
 def diagnose_run(
     folder: RunFolder, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> DiagnosisCounts:
     """Compute the table of diagnoses from the tables of the folder, and return its counts."""
     names = {stage: folder.path / table_name(stage) for stage in diagnosis.reads}
     tables = {stage: pq.read_table(path) for stage, path in names.items() if path.exists()}
@@ -72,8 +73,8 @@ def diagnose_run(
     return count_diagnoses(folder, groups, is_served=False)
 
 
-def counts_of(summary: dict[str, Any]) -> dict[str, int]:
-    return {found["name"]: found["count"] for found in summary["classes"] if found["count"]}
+def counts_of(summary: DiagnosisCounts) -> dict[str, int]:
+    return {found.name: found.count for found in summary.classes if found.count}
 
 
 def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
@@ -87,8 +88,8 @@ def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
     assert [row["refusal_kind"] for row in table] == [None] * 19 + ["nothing found"]
     assert counts_of(summary) == {"unsupported": 5, "answered": 14, UNDIAGNOSED: 1}
     kinds = {"clarifying question": 0, "nothing found": 1, "policy refusal": 0}
-    assert summary["refusals"] == {"rows": 1, "kinds": kinds, "recognized_by": "forms"}
-    assert summary["lacking"]["relevance of context sentences"] == 1
+    assert summary.refusals == RefusalCounts(rows=1, kinds=kinds, recognized_by="forms")
+    assert summary.lacking["relevance of context sentences"] == 1
 
 
 def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
@@ -98,10 +99,11 @@ def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
     grouped = diagnose_run(folder, REQUESTS, groups)
     widths = []
     for summary in (alone, grouped):
-        entry = next(found for found in summary["classes"] if found["name"] == "unsupported")
-        assert entry["share"] == 0.5
-        assert entry["interval"]["low"] < 0.5 < entry["interval"]["high"]
-        widths.append(entry["interval"]["high"] - entry["interval"]["low"])
+        entry = next(found for found in summary.classes if found.name == "unsupported")
+        assert (entry.share, entry.interval is not None) == (0.5, True)
+        assert entry.interval is not None
+        assert entry.interval.low < 0.5 < entry.interval.high
+        widths.append(entry.interval.high - entry.interval.low)
     assert widths[0] < widths[1]
 
 
@@ -109,22 +111,22 @@ def test_a_run_without_judged_metrics_diagnoses_nothing(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     summary = diagnose_run(folder, [resolve("string_similarity").request()])
     assert counts_of(summary) == {UNDIAGNOSED: 20}
-    assert diagnosis_view({"diagnosis": summary}) is None
-    assert diagnosis_line({"diagnosis": summary}) is None
+    assert diagnosis_view(summary) is None
+    assert diagnosis_line(summary) is None
 
 
 def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     summary = diagnose_run(folder, REQUESTS)
-    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
+    folder.write_summary(folder.read_summary().extend(diagnosis=summary))
     page = write_report(folder.path).read_text()
     assert 'href="#diagnosis-unsupported"' in page
     assert "<option>unsupported</option>" in page
     assert '"diagnosis":{"name":"undiagnosed"' in page
     assert "Refusals, 1 in this run (nothing found: 1), were recognized by a list of forms." in " ".join(page.split())
     assert "Kind of refusal: nothing found." in page
-    assert diagnosis_line({"diagnosis": summary}) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
-    assert class_counts({"diagnosis": summary}) == "14 answered, 5 unsupported, 1 undiagnosed"
+    assert diagnosis_line(summary) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
+    assert class_counts(summary) == "14 answered, 5 unsupported, 1 undiagnosed"
 
 
 def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
@@ -151,8 +153,8 @@ def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
     scores = {row["row_id"]: {"faithfulness": Score.scored(1.0)} for row in rows}
     folder = RunFolder(folders.write_run(tmp_path / "run", scores, tables, METRICS, {"status": "completed"}))
     summary = diagnose_run(folder, [resolve("key_point_recall").request()])
-    assert summary["key_points"] == {"points": 4, "index": 1, "generator": 1, "unknown": 1}
-    line = key_points_line({"diagnosis": summary})
+    assert summary.key_points == {"points": 4, "index": 1, "generator": 1, "unknown": 1}
+    line = key_points_line(summary)
     assert line == "1 of 4 key points are stated; the index lost 1, the generator 1, an unknown part 1"
     stored = {row["row_id"]: row["lost_points"] for row in pq.read_table(folder.path / DIAGNOSIS).to_pylist()}
     assert stored["row-1"] == [

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import ConfigError
+from tasks.record.run_record import BadRowNote
 from tasks.runs import row_slicing
-from tasks.stages.samples import BadRowNote, SamplesSettings, read_shards
+from tasks.stages.samples import SamplesSettings, read_shards
 from tests.tasks.sources.helpers import write_lines
 
 

@@ -9,7 +9,7 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.metering.meter import Meter, use_meter
-from tasks.metering.throughput import throughput_entry
+from tasks.metering.throughput import measure_servers
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.protocol import ChoiceAnswer
 from tasks.options import judge_server_options
@@ -173,8 +173,8 @@ def test_cached_tokens_are_those_that_the_server_counted(serve: Serve, open_judg
         for abilities, source, cached in ((BATCHES | {"counters"}, "counters", 3200), (BATCHES, "estimate", None)):
             server = serve(abilities)
             open_judge(server).choose(QUESTIONS)
-            entry = throughput_entry(meter.records(), rows=4)
+            entry = measure_servers(meter.records(), rows=4)
             assert entry is not None
-            found = entry["servers"][-1]
-            assert (found["cached_tokens_from"], found["cached_tokens"]) == (source, cached)
-            assert found["prompt_tokens"] == 4000
+            found = entry.servers[-1]
+            assert (found.cached_tokens_from, found.cached_tokens) == (source, cached)
+            assert found.prompt_tokens == 4000

@@ -1,0 +1,1 @@
+"""The record of a run: the content of run.json and summary.json, as types."""
