@@ -22,8 +22,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a server was started")
 
-    for verb in ("run", "rerun", "calibrate", "job", "serve", "alert"):
-        monkeypatch.setattr(f"deployments.cli.{verb}.start_server", refuse)
+    verbs = [f"deployments.cli.{verb}" for verb in ("run", "rerun", "calibrate", "serve", "alert")]
+    for module in (*verbs, "deployments.eval_hub.job_verb"):
+        monkeypatch.setattr(f"{module}.start_server", refuse)
     monkeypatch.setattr("deployments.registry.apply.get_client", refuse)
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     monkeypatch.chdir(tmp_path)

@@ -187,13 +187,14 @@ def test_nothing_that_a_stage_reaches_imports_by_name_but_plugins() -> None:
     assert by_name == {"tasks.plugins.load_object"}
 
 
-def test_formulas_read_no_files_but_prompts_which_the_fingerprint_of_a_judge_covers() -> None:
+def test_formulas_read_no_files_but_those_that_another_digest_covers() -> None:
+    """The fingerprint of a judge covers prompts, a digest in the code that reads them the forms of refusals."""
     folders = [Path(prefix.replace(".", "/")) for prefix in formulas._FORMULAS]
     data = {path for path in files() if path.suffix != ".py" and any(path.is_relative_to(each) for each in folders)}
     guides = {Path(f"metric_core/metrics/{name}.md") for name in METRICS}
     assert guides < data
-    assert {path for path in data - guides if path.parent.parent != Path("metric_core/prompts")} == {
-        Path("metric_core/py.typed")
-    }
+    prompts, forms = Path("metric_core/prompts"), Path("metric_core/refusals/forms")
+    covered = {path for path in data if path.parent.parent == prompts or path.parent == forms}
+    assert data - guides - covered == {Path("metric_core/py.typed")}
     graph, reader = ModuleGraph(ROOT), "metric_core.metrics.guides"
     assert [module for module in graph.files if reader in graph.reach(module)] == [reader]
