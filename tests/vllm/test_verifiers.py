@@ -19,7 +19,7 @@ from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_verdict
-from metric_core.records import AnswerStatus
+from metric_core.records import AnswerStatus, Sample
 from tasks.model_clients.request_trace import trace_requests
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.openai.probe import TOKENIZE
@@ -311,7 +311,8 @@ def test_a_verifier_alone_computes_what_needs_no_writing(bench: Bench, servers: 
         sample = next(each for each in ROWS if each["id"] == row["row_id"])
         if row["premise"] == "response":
             claim = claims[row["row_id"], row["claim_id"]]
-            wanted = own("classifier", servers, sample["response"], claim)  # type: ignore[arg-type]
+            asked = Sample(user_input=str(sample["user_input"]))
+            wanted = own("classifier", servers, asked.with_question(str(sample["response"])), claim)
             assert row["probability"] == pytest.approx(wanted, abs=CLOSE)
             seen += 1
     assert seen
