@@ -115,7 +115,7 @@ class KeptQuestions:
     gone: int
     retired: int
     new: int
-    figures: Mapping[str, Sequence[float]]
+    figures: Mapping[str, Sequence[int | float]]
 
 
 class RunDetails(Part):

@@ -108,7 +108,7 @@ def test_undeploying_removes_blocks_and_automations(ground: Ground, workerless: 
     done = remove("-asleep", dry_run=False)
     told = [[(each.kind, each.name) for each in changes if "monitor-asleep" in each.name] for changes in (shown, done)]
     assert told[0] == told[1]
-    assert [kind for kind, _ in told[1]] == ["automation"] * 8 + ["block"] * 7 + ["deployment"]
+    assert [kind for kind, _ in told[1]] == ["automation"] * 8 + ["block"] * 5 + ["deployment"]
     with get_client(sync_client=True) as client:
         assert [each.name for each in stale_automations(client) if "asleep" in each.name] == []
         assert [each.name for each in client.read_block_documents() if "asleep" in (each.name or "")] == []
