@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from metric_core.columns import QUESTION_KIND, SINCE, WRITTEN_FROM
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import VersionChange, find_changes_between
-from tasks.reports.history.history_text import change_lines
+from tasks.history.recorded_run import KeptQuestions, VersionChange, find_changes_between
+from tasks.reports.history.history_text import change_lines, describe_kept
 from tests.tasks import compared
 
 WRITTEN = {QUESTION_KIND: "cloze", SINCE: "1", WRITTEN_FROM: []}
@@ -95,3 +96,12 @@ def test_a_failed_run_in_between_hides_no_change(history: Catalogue, tmp_path: P
     assert change == VersionChange("data", runs[0].versions["data"], runs[2].versions["data"], kept=runs[2].kept)
     assert change.kept is not None
     assert change.kept.run_id == "a"
+
+
+def test_counts_are_read_as_counts_and_means_as_means() -> None:
+    adapter = TypeAdapter(KeptQuestions)
+    figures = {"key_point_recall": (0.7, 1.0), "key points lost by the index": (2, 4)}
+    kept = KeptQuestions("1", "2026-03-01T06:00", 24, 0, 0, 0, 0, figures)
+    read = adapter.validate_json(adapter.dump_json(kept))
+    assert describe_kept(read) == describe_kept(kept)
+    assert "key_point_recall 0.700 -> 1.000, key points lost by the index 2 -> 4" in describe_kept(read)
