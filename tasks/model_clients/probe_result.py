@@ -13,6 +13,10 @@ _MOMENTARY = (408, 425, 429)
 """Statuses of a refusal that says nothing about the request: it arrived too slowly, too early, or with too many."""
 
 
+_INVALID = "validation error"
+"""Words of a refusal, whatever its status is."""
+
+
 class ProbeResult(StrEnum):
     """The result of a probe."""
 
@@ -45,7 +49,14 @@ def is_refused(reply: Reply) -> bool:
 
     >>> [is_refused(Reply(status, {}, 0.1)) for status in (400, 404, 422, 501, 500, 503, 429)]
     [True, True, True, True, False, False, False]
+
+    The server of llama-cpp-python replies with 500 to a field that it does not know, and says that it is not valid.
+
+    >>> is_refused(Reply(500, {"error": {"message": "1 validation error: {'type': 'literal_error'}"}}, 0.1))
+    True
     """
+    if reply.status == 500 and _INVALID in reply.message:
+        return True
     return (300 <= reply.status < 500 and reply.status not in _MOMENTARY) or reply.status == 501
 
 
