@@ -323,7 +323,8 @@ def test_a_verifier_alone_computes_what_needs_no_writing(bench: Bench, servers: 
 def test_a_verifier_and_a_writer_are_changed_one_by_one(bench: Bench, servers: dict[str, SmallServer]) -> None:
     options = {"urls": [servers[CHAT].url], "temperature": 1.0, "seed": 4, "max_output_tokens": 512, "timeout": 300}
     writer: dict[str, Any] = {"backend": "server", "server": options}
-    one, other = (served_by(servers[name], name) for name in ("classifier", "lettucedetect"))
+    one = served_by(servers["classifier"], CLASSIFIER)
+    other = served_by(servers["lettucedetect"], "lettucedetect")
     first = bench.run(writer | {"verdicts": one}, ROUTED)
     roles = {role["name"]: role["groups"] for role in first.manifest["judges"]}
     assert roles.keys() == {CHAT, "classifier"}
