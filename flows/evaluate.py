@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.config.run_config import RunConfig
-from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
-from flows.execution.anchor_repeats import ask_rows_again, ask_unsettled_rows
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source, retrieval_settings
 from flows.execution.run import Run, start_run
-from flows.execution.run_record import compare_with_baseline
 from flows.execution.run_writing import write_run_folder
-from flows.execution.spending import cost_so_far, measure_throughput
+from flows.findings.run_finding import ComputedRun
+from flows.findings.table import compute_findings, settle_findings, spent_so_far
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import publish
@@ -23,13 +21,13 @@ from flows.publishing.history_record import NotRecordedError, record_surely
 from flows.publishing.metrics_file import failure_in_metrics_file, write_metrics_file
 from flows.publishing.run_subject import RunSubject, name_evaluation
 from metric_core.errors import FailedCellsError
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import lines_of
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow, with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.rows.computed_tables import RunTables
-from tasks.runs.finished_run import FinishedRun
-from tasks.runs.mean_variance import find_judge_variance
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
 from tasks.stages.retrieval import retrieval
@@ -66,14 +64,15 @@ class Evaluation:
         Raises:
             RunFolderError: The folder does not hold a finished run.
         """
-        record = RunFolder(Path(folder)).read_finished_record()
+        finished = RunFolder(Path(folder))
+        record = finished.read_finished_record()
         return cls(
             folder=str(folder),
             rows=record.rows,
             bad_rows=record.bad_row_count,
             warnings=record.warnings,
             failures=record.failures,
-            lacks=missing_scores(record.anchor),
+            lacks=tuple(lines_of(RunRecords(record, finished.read_summary()), "lacks")),
         )
 
     def refuse_failures(self) -> "Evaluation":
@@ -134,12 +133,11 @@ def evaluate_plan(plan: RunPlan) -> Evaluation:
 
 
 def _evaluate_plan(plan: RunPlan, subject: RunSubject) -> Evaluation:
-    baseline = FinishedRun(plan.outputs.baseline) if plan.outputs.baseline is not None else None
-    with start_run(plan, subject=subject) as run:
-        return _evaluate(run, baseline)
+    with start_run(plan, spent_so_far, subject=subject) as run:
+        return _evaluate(run)
 
 
-def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
+def _evaluate(run: Run) -> Evaluation:
     started = time.monotonic()
     plan, entries = run.plan, dict[str, Any]()
     if plan.source.retriever is None:
@@ -151,34 +149,21 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
         entries |= {"config": plan.record, "retrieval": fetched.to_record()}
     tables = compute_rows(run, read.refs)
     entries["seconds"] = round(time.monotonic() - started, 3)
-    entries["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
-    if baseline is not None:
-        entries["baseline"] = compare_with_baseline(baseline, tables)
-    return finish(run, read, tables, entries)
+    return finish(run, read, tables, sum(ref.rows for ref in read.refs), entries)
 
 
-def finish(run: Run, read: SamplesResult, tables: RunTables, entries: Mapping[str, Any]) -> Evaluation:
-    """Evaluate the anchor, write the run folder and publish the results.
+def finish(run: Run, read: SamplesResult, tables: RunTables, rows: int, entries: Mapping[str, Any]) -> Evaluation:
+    """Compute the findings of a run, write the run folder and publish the results.
 
     Args:
+        rows: Number of rows that were computed.
         entries: Further entries of the record.
     """
-    anchor = evaluate_anchor(run, tables)
-    if anchor is not None:
-        entries = {**entries, "anchor": anchor}
-        read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
-    if (again := ask_rows_again(run, tables)) is not None:
-        entries = {**entries, "asked_again": again}
-        if again.reason is not None:
-            unasked = f"no row was asked about again, so the judge's variance is not known: {again.reason}"
-            read = replace(read, warnings=(*read.warnings, unasked))
-    variances = find_judge_variance(again, anchor, tables)
-    entries = {**entries, "judge_variance": variances, "cost": cost_so_far()}
-    write_run_folder(run, read, tables, entries)
-    if (again := ask_unsettled_rows(run, tables, again, variances)) is not None:
-        variances = find_judge_variance(again, anchor, tables)
-        entries = {**entries, "asked_again": again, "judge_variance": variances, "cost": cost_so_far()}
-        write_run_folder(run, read, tables, entries)
+    found = compute_findings(ComputedRun(run, tables, rows, run.record.extend(**entries)))
+    read = replace(read, warnings=(*read.warnings, *found.warnings))
+    write_run_folder(run, read, tables, found.record)
+    if (settled := settle_findings(found)) is not None:
+        write_run_folder(run, read, tables, settled.record)
     unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.record.name, run.subject, run.folder))

@@ -16,7 +16,7 @@ from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.rerun_plan import Rerun, prepare_rerun, warn_about_reused_rows
 from flows.execution.run import Run, start_run
-from flows.execution.spending import measure_throughput
+from flows.findings.table import spent_so_far
 from flows.planning.rerun_request import RerunRequest
 from flows.publishing.run_subject import name_rerun
 from tasks.engine.earlier_rows import EarlierRows
@@ -45,7 +45,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     """
     ready = prepare_rerun(request)
     origin = RunReference(run_id=ready.earlier.run_id, folder=str(ready.earlier.folder))
-    with start_run(ready.plan, origin) as run:
+    with start_run(ready.plan, spent_so_far, origin) as run:
         evaluation = _rerun(ready, run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -67,5 +67,4 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     request = ready.request
     entry = RerunRecord(rows=request.chosen_rows, stage=request.stage, rows_anew=rows, notes=tuple(notes))
     seconds = round(time.monotonic() - started, 3)
-    entries = {"rerun": entry, "seconds": seconds, "throughput": measure_throughput(rows)}
-    return finish(run, replace(read, warnings=warnings), tables, entries)
+    return finish(run, replace(read, warnings=warnings), tables, rows, {"rerun": entry, "seconds": seconds})

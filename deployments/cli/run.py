@@ -16,7 +16,6 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.run_lines import (
     agreement_line,
     failure_lines,
-    incremental_lines,
     reason_lines,
     unscored_line,
     usage_lines,
@@ -28,19 +27,15 @@ from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
 from metric_core.records import Direction
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import lines_of
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.calibration.calibration_text import agreement_lines
-from tasks.reports.calibration.cascade_text import cascade_lines
-from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.documents.blocks import Line, own
-from tasks.reports.run.anchor_view import anchor_line
-from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, key_points_line
-from tasks.reports.run.judge_view import judge_line, judge_lines, variance_lines
 from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import RunFolder
@@ -130,11 +125,11 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
-    for line in _lines(record, summary):
+    for line in _lines(RunRecords(record, summary)):
         stdout.print(line)
     print_document(stdout, slice_blocks(summary.slices))
     if verbose:
-        for line in _details(record, summary):
+        for line in _details(RunRecords(record, summary)):
             stdout.print(line)
         if (usage := usage_table(record)) is not None:
             print_table(stdout, usage)
@@ -152,24 +147,18 @@ def _run_json(evaluation: "Evaluation", record: RunRecord, summary: RunSummary) 
     return {"folder": evaluation.folder, **empty, **content, "failures": evaluation.failures, **summary.to_json()}
 
 
-def _lines(record: RunRecord, summary: RunSummary) -> Iterator[str]:
+def _lines(run: RunRecords) -> Iterator[str]:
     """Yield a line on each matter that every user should see, and the results of what this user asked for."""
+    record, summary = run.record, run.summary
     if any(metric.direction is Direction.LOWER for metric in summary.metrics):
         yield f"{LOWER_IS_BETTER} lower is better"
     if (diagnosis := diagnosis_line(summary.diagnosis)) is not None:
         yield f"diagnosis: {diagnosis}"
     if (points := key_points_line(summary.diagnosis)) is not None:
         yield f"key points: {points}"
-    if (judge := judge_line(record)) is not None:
-        yield f"judged by {judge} (docs/judge.md)"
-    yield from cascade_lines(record.cascade, summary.cascade)
-    yield from variance_lines(record.judge_variance)
     for metric, mean in summary.bias_corrected.items():
         yield f"{metric}: {CorrectionText.of_mean(mean)}"
-    if (anchor := anchor_line(record.anchor)) is not None:
-        yield anchor
-    yield from incremental_lines(record)
-    yield from cost_lines(record.cost)
+    yield from lines_of(run, "lines")
     if (unscored := unscored_line(summary)) is not None:
         yield unscored
     yield from failure_lines(record.usage)
@@ -177,19 +166,16 @@ def _lines(record: RunRecord, summary: RunSummary) -> Iterator[str]:
         yield record.repetition
 
 
-def _details(record: RunRecord, summary: RunSummary) -> Iterator[str]:
+def _details(run: RunRecords) -> Iterator[str]:
     """Yield what the report explains: the meaning of scores, reasons for missing ones, the judges and their work."""
+    record, summary = run.record, run.summary
     if (classes := class_counts(summary.diagnosis)) is not None:
         yield f"rows: {classes}"
     yield from note_lines(summary)
     yield from (f"not scored, {line}" for line in reason_lines(summary))
     if (meaning := verdict_line(record)) is not None:
         yield meaning
-    yield record.judge.note
-    yield from (f"- {line}" for line in judge_lines(record.judges))
-    yield from (f"agreement with people: {line}" for line in agreement_lines(record))
-    yield from (f"planted changes: {line}" for line in certificate_lines(record.certificate))
     if (agreement := agreement_line(summary)) is not None:
         yield agreement
     yield from usage_lines(record.usage)
-    yield from throughput_lines(record.throughput)
+    yield from lines_of(run, "details")

@@ -12,6 +12,7 @@ from tasks.history.recorded_run import JUDGE, SERVED, STARTED, RecordedRun
 from tasks.history.run_entry import describe_model, shorten_digest
 from tasks.metering.accounts import sum_by_judge
 from tasks.metering.money import Money, add_money
+from tasks.metering.throughput import ThroughputRecord
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.opening.counting_judge import Tally
 from tasks.options.cost_options import Budget, Prices
@@ -131,7 +132,8 @@ def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | Non
 
 def _rates_of(run: RecordedRun) -> Iterator[Rates]:
     """Yield the rates of a run with one judge server: it had so many tokens of both kinds per second."""
-    servers = () if run.details.throughput is None else run.details.throughput.servers
+    throughput = run.details.find(ThroughputRecord)
+    servers = () if throughput is None else throughput.servers
     for server in servers if len(servers) == 1 else ():
         tokens = (server.prompt_tokens_per_second or 0.0) + (server.output_tokens_per_second or 0.0)
         if tokens:

@@ -51,17 +51,10 @@ def evaluate_anchor(run: Run, tables: RunTables) -> AnchorRecord | None:
         return AnchorRecord(source=settings.source, reason=reason, asked_again=again)
 
 
-def missing_scores(anchor: AnchorRecord | None) -> tuple[str, ...]:
-    """Return a sentence if the anchor of a run has no scores."""
-    if anchor is None or anchor.reason is None:
-        return ()
-    return (f"the anchor has no scores, so a change of the judge will not show: {anchor.reason}",)
-
-
 def anchor_warnings(anchor: AnchorRecord) -> tuple[str, ...]:
     """Return the warnings of a run about its anchor."""
-    if missing := missing_scores(anchor):
-        return missing
+    if anchor.missing_scores:
+        return anchor.missing_scores
     found = [
         f"the judge is not compared with the labels of {key} in the anchor: {agreement.reason}"
         for key, agreement in anchor.agreement.items()
@@ -83,7 +76,7 @@ def _evaluate(run: Run, of_run: RunTables, anchor: AnchorPlan) -> AnchorRecord:
     with folder.lock():
         read = read_source(anchor.run)
         tables = compute_rows(own, read.refs)
-        write_run_folder(own, read, tables, {"seconds": round(time.monotonic() - started, 3)})
+        write_run_folder(own, read, tables, own.record.extend(seconds=round(time.monotonic() - started, 3)))
     finished = FinishedRun(folder.path)
     usage = _usage(finished.record.usage)
     earlier = EarlierRepeats.of_run(run)

@@ -28,7 +28,7 @@ from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
 from tasks.prefect_support.run_log import run_logger
-from tasks.record.repeats import AskedAgain, JudgeRepeat, RepeatUsage, VarianceRecord
+from tasks.record.repeats import AskedAgain, JudgeRepeat, RepeatUsage, VarianceRecord, repeat_of
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_drift import (
     RUNS_READ,
@@ -92,7 +92,7 @@ class EarlierRepeats:
         """
         catalogue = Catalogue(self.history)
         runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
-        repeats = ((run.created, run.details.repeat) for run in runs)
+        repeats = ((run.created, repeat_of(run.details)) for run in runs)
         found = [
             PastRepeat(created, again)
             for created, again in repeats

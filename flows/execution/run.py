@@ -1,8 +1,9 @@
 """Open a run: its folder, its judge, its manifest and its task runner, for a block."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from prefect.runtime import flow_run
 
@@ -19,6 +20,7 @@ from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels, models_for
 from tasks.options.run_model_options import RunModelOptions
 from tasks.processes.judge_service import launch_for_scope
+from tasks.record.findings import HasEntry
 from tasks.record.other_runs import RunReference
 from tasks.record.run_record import RunRecord
 from tasks.runs.run_folder import RunFolder
@@ -51,10 +53,16 @@ class Run:
 
 
 @contextmanager
-def start_run(plan: RunPlan, origin: RunReference | None = None, subject: RunSubject | None = None) -> Iterator[Run]:
+def start_run(
+    plan: RunPlan,
+    spent: Callable[[RunPlan], Sequence[HasEntry]],
+    origin: RunReference | None = None,
+    subject: RunSubject | None = None,
+) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
+        spent: Function that returns what a run that did not finish has of its findings.
         origin: Run that this is a rerun of; None if it is not.
         subject: Subject of the run; by default its deployment alone.
 
@@ -75,7 +83,7 @@ def start_run(plan: RunPlan, origin: RunReference | None = None, subject: RunSub
         )
         run = Run(ready, models, folder, record, about)
         in_use, running = mark_in_use(run.tables, record.run_id), start_runner(ready.storage, options.cache)
-        with record_run(folder, record, outputs.history), in_use, show_progress(about), running:
+        with record_run(folder, record, outputs.history, partial(spent, ready)), in_use, show_progress(about), running:
             yield run
 
 

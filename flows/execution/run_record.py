@@ -4,8 +4,7 @@ import hashlib
 import json
 import logging
 import platform
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -33,19 +32,14 @@ from tasks.models.judges.protocol import NO_JUDGE, Judge, JudgeIdentity
 from tasks.models.judges.routed_judge import JudgeRole, cascade_of, members_of, roles_of, settings_for
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeOptions
+from tasks.record.findings import HasEntry
 from tasks.record.judge_quality import CalibrationRecord
-from tasks.record.other_runs import BaselineRecord, ChangedRow, RowCounts
 from tasks.record.run_record import FORMAT, RELEASE, AnsweringJudge, CascadeRecord, RecordedConfig, RunRecord
-from tasks.rows.computed_tables import RunTables
-from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.release import version
-from tasks.tables.row_changes import RowChanges, find_row_changes
 
 _logger = logging.getLogger(__name__)
 _PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
-_MAX_ROWS = 1000
-"""Maximum number of changed rows to list; all are counted."""
 
 
 def choose_folder(planned: FolderPlan) -> RunFolder:
@@ -78,12 +72,15 @@ def _create(folder: Path) -> bool:
 
 
 @contextmanager
-def record_run(folder: RunFolder, record: RunRecord, history: str | None) -> Iterator[None]:
+def record_run(
+    folder: RunFolder, record: RunRecord, history: str | None, spent: Callable[[], Sequence[HasEntry]] = tuple
+) -> Iterator[None]:
     """Write to run.json that the run is running and, if the block fails, how it ended and why, also to the history.
 
     Args:
         record: Record of the run at its start.
         history: Address of the history, as in the option.
+        spent: Function that returns what a run that did not finish has of its findings.
     """
     with folder.translate_write_errors():
         folder.write_record(record)
@@ -93,7 +90,9 @@ def record_run(folder: RunFolder, record: RunRecord, history: str | None) -> Ite
         reason = "it was interrupted" if not isinstance(error, Exception) else str(error) or type(error).__name__
         status = "stopped" if isinstance(error, BudgetSpentError) else "failed"
         with suppress(OSError):  # the first error is the one to report
-            folder.write_record(record.extend(**spent_entries(), status=status, reason=reason))
+            asked = spent_entries()
+            found = spent() if asked else ()
+            folder.write_record(record.extend(**asked, status=status, reason=reason).with_findings(*found))
             for warning in record_in_history(history, folder.path):
                 _logger.warning(warning)
         raise
@@ -202,36 +201,3 @@ def _embeds(plan: RunPlan) -> bool:
 
 def _fields(identity: Any) -> dict[str, Any]:
     return {name: getattr(identity, name) for name in identity.__slots__}
-
-
-def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> BaselineRecord:
-    """Return the record of the run that a run was compared with."""
-    changes, usage = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES)), tables.total
-    return BaselineRecord(
-        folder=str(earlier.folder),
-        run_id=earlier.run_id,
-        means=earlier.means(),
-        rows=count_rows(changes),
-        changed_columns=dict(Counter(column for columns in changes.changed.values() for column in columns)),
-        rows_changed=tuple(
-            ChangedRow(row_id=row_id, columns=columns) for row_id, columns in list(changes.changed.items())[:_MAX_ROWS]
-        ),
-        questions=usage.questions,
-        asked=usage.questions - usage.stored,
-        stored=usage.stored,
-        requests=usage.requests,
-    )
-
-
-def count_rows(changes: RowChanges) -> RowCounts:
-    """Return the numbers of rows by what became of them.
-
-    >>> count_rows(RowChanges(("d",), (), {"a": ("response",)}, 2))
-    RowCounts(added=1, removed=0, changed=1, unchanged=2)
-    """
-    return RowCounts(
-        added=len(changes.added),
-        removed=len(changes.removed),
-        changed=len(changes.changed),
-        unchanged=changes.unchanged,
-    )

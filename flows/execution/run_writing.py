@@ -1,8 +1,6 @@
 """Write the folder of a run whose stages are computed."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from flows.execution.run import Run
 from flows.execution.run_warnings import (
@@ -17,6 +15,7 @@ from flows.execution.run_warnings import (
 from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from tasks.prefect_support.prefect_task import make_prefect_task, run_here
+from tasks.record.run_record import RunRecord
 from tasks.reports.run.write_run import ReportingSettings, write_run
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_family import warn_of_family
@@ -27,14 +26,13 @@ from tasks.stages.samples import SamplesResult
 REPORTING = make_prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))
 
 
-def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, entries: Mapping[str, Any]) -> None:
+def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, started: RunRecord) -> None:
     """Write tables, summary, record and report of a run into its folder.
 
     Args:
-        entries: Further entries of the record.
+        started: Record of the run with its findings.
     """
     metrics, outputs = run.plan.metrics, run.plan.outputs
-    started = run.record
     of_servers = warn_about_servers(tables.total, started.foreign_answers)
     server_warnings = (*started.server_warnings, *of_servers)
     unable = warn_of_unanswerable(started.unanswerable) if metrics.options.metrics is not None else ()
@@ -46,7 +44,6 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, entries: 
         *_warn_of_family(run, tables),
     )
     record = started.extend(
-        **entries,
         server_warnings=server_warnings,
         rows_read=read.rows_read,
         bad_row_count=read.bad_row_count,

@@ -6,12 +6,10 @@ from typing import Any
 from metric_core.question_kinds import ON_CLAIMS, KindGroup
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
-from tasks.metering.money import money_of, total_cost
-from tasks.metering.throughput import measure_servers
+from tasks.metering.money import money_of
 from tasks.options.cost_options import CostOptions, Prices
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.run_model_options import RunModelOptions
-from tasks.record.cost import CostRecord, ThroughputRecord
 from tasks.runs.judge_roles import groups_of
 from tasks.runtime.usage import KindUsage, StageUsage, Usage
 
@@ -59,35 +57,15 @@ def _model_of(judge: SingleJudgeSettings) -> str:
     return judge.backend if server is None else server.model or " and ".join(server.urls)
 
 
-def cost_so_far() -> CostRecord | None:
-    """Return what the questions of a run have cost, with those of its anchor.
-
-    Returns:
-        The cost; None if nothing has a price.
-    """
-    meter = current_meter()
-    return None if meter is None else total_cost(meter.money_by_judge)
-
-
-def measure_throughput(rows: int) -> ThroughputRecord | None:
-    """Return how fast servers have answered so far; None if no server was asked.
-
-    Args:
-        rows: Number of rows that were evaluated.
-    """
-    meter = current_meter()
-    return None if meter is None else measure_servers(meter.records(), rows)
-
-
 def spent_entries() -> dict[str, Any]:
-    """Return the entries of the record on what a run that did not finish has asked and cost."""
+    """Return the entries of the record on what a run that did not finish has asked; none if it asked nothing."""
     meter = current_meter()
     if meter is None:
         return {}
     usage = meter.usage
     names = ("requests", "prompt_tokens", "cached_tokens", "output_tokens", "seconds")
     spent = StageUsage(**{name: getattr(usage, name) for name in names})
-    return {"usage": spent, "cost": cost_so_far()} if usage.requests else {}
+    return {"usage": spent} if usage.requests else {}
 
 
 def _usage_of(usage: KindUsage) -> Usage:

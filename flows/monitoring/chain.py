@@ -19,7 +19,6 @@ from prefect.artifacts import create_markdown_artifact
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
-from flows.execution.anchor_evaluation import missing_scores
 from flows.monitoring.chain_result import ChainResult
 from flows.monitoring.clock_checks import BEHIND, find_clock_incidents, is_clock_behind, keep_past, present
 from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
@@ -40,6 +39,8 @@ from metric_core.errors import AssayError, ConfigError, RunFolderError
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import lines_of
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.prefect_support.run_log import run_logger
@@ -178,7 +179,7 @@ class _Chain:
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.options.history, self.folder)
-            lacks = "; ".join(missing_scores(run.record.anchor))
+            lacks = "; ".join(lines_of(RunRecords(run.record, run.summary), "lacks"))
             if self._matching.match is not None:
                 RunRows.from_run(run, self._matching)
         except (ConfigError, NotRecordedError, RunFolderError) as error:

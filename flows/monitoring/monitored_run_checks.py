@@ -17,7 +17,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
-from tasks.record.repeats import AnchorRecord
+from tasks.record.repeats import AnchorRecord, repeat_of
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import OutcomeIncident
@@ -88,17 +88,17 @@ def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun])
             since=datetime.fromisoformat(each.told.since),
             run_id=run_id,
         )
-        for each in find_changed_judges(record.repeat)
+        for each in find_changed_judges(repeat_of(record))
         if each.told is not None
     ]
-    return changed or list(_find_collapsed(record.anchor, run_id, runs))
+    return changed or list(_find_collapsed(record.find(AnchorRecord), run_id, runs))
 
 
 def _find_collapsed(anchor: AnchorRecord | None, run_id: str, runs: Sequence[RecordedRun]) -> Iterator[OutcomeIncident]:
     """Yield an incident for each metric by which all anchor rows have the same score, though they had others before."""
     if anchor is None:
         return
-    earlier = [run.details.anchor for run in runs]
+    earlier = [run.details.find(AnchorRecord) for run in runs]
     same = [each.metrics for each in earlier if each is not None and each.digest == anchor.digest]
     for metric, now in anchor.metrics.items():
         means = [metrics[metric].mean for metrics in same if metric in metrics]

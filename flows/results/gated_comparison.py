@@ -22,6 +22,7 @@ from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.history.earlier_changes import add_earlier_changes
+from tasks.record.repeats import VarianceRecords
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.mean_variance import read_second_judgments
@@ -162,12 +163,13 @@ def _apply_rules(
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
+    variances = run.record.find_all(VarianceRecords)
     facts = GateFacts(
         agreements=_of_judges(read_agreements, run, other_judge),
         flips=_of_judges(read_flips, run, other_judge),
         corrected=means,
         slices=pair.slices,
-        judge_variances=dict(run.record.judge_variance),
+        judge_variances={**variances},
     )
     judged = read_second_judgments(run.record)
     averaged = [

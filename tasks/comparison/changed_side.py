@@ -22,7 +22,7 @@ from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.models.judges.protocol import IN_PROCESS
-from tasks.record.repeats import AskedAgain
+from tasks.record.repeats import AskedAgain, repeat_of
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import find_changed_judges
@@ -187,7 +187,7 @@ class SideFinder:
                 return ChangedSide(
                     Side.SYSTEM, "the judge has the same model, prompts and settings, and needs no server"
                 )
-            found = self._after.record.repeat
+            found = repeat_of(self._after.record)
             # The test of their answers adds up the runs, however few rows this one asks about.
             if found is not None and found.judges:
                 same = f"its answers about {found.rows} anchor rows asked again show no change"
@@ -241,7 +241,11 @@ class SideFinder:
     def _other_answers(self) -> tuple[str, ...]:
         """Sentences on the judges that answer differently under the same name, unlike in the baseline."""
         before, after = (
-            [(each.judge, each.told.since) for each in find_changed_judges(run.record.repeat) if each.told is not None]
+            [
+                (each.judge, each.told.since)
+                for each in find_changed_judges(repeat_of(run.record))
+                if each.told is not None
+            ]
             for run in (self._before, self._after)
         )
         return tuple(
@@ -253,14 +257,14 @@ class SideFinder:
     @property
     def _may_have_changed(self) -> bool:
         """Whether the repeated questions show a changed judge, or those of the later run alone make it likely."""
-        known = {each.judge for each in find_changed_judges(self._before.record.repeat)}
-        latest = self._after.record.repeat or AskedAgain()
+        known = {each.judge for each in find_changed_judges(repeat_of(self._before.record))}
+        latest = repeat_of(self._after.record) or AskedAgain()
         doubtful = (each.log_e_value >= _DOUBTFUL for each in latest.judges if each.judge not in known)
         return bool(self._other_answers) or any(doubtful)
 
     def _asked_again(self, metric: str, sign: float, bounds: Bounds | None) -> _MeanChange:
         """Return the change of the anchor rows that were asked about again, since the judge answers differently."""
-        scores = (self._after.record.repeat or AskedAgain()).scores.get(metric, {})
+        scores = (repeat_of(self._after.record) or AskedAgain()).scores.get(metric, {})
         changes = np.array([sign * (found[1] - found[0]) for found in scores.values()], dtype=np.float64)
         return _MeanChange.from_changes("anchor rows asked again", np.round(changes, _DECIMALS), bounds)
 

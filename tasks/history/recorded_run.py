@@ -9,10 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from metric_core.statistics.agreement import Agreement
-from tasks.record.cost import CostRecord, ThroughputRecord
+from tasks.record.findings import Findings
 from tasks.record.judge_quality import Certificate
-from tasks.record.part import Part
-from tasks.record.repeats import AnchorRecord, AskedAgain
 from tasks.record.run_summary import DiagnosisCounts
 from tasks.runs.outcome import RunOutcome, Trigger
 
@@ -118,7 +116,7 @@ class KeptQuestions:
     figures: Mapping[str, Sequence[int | float]]
 
 
-class RunDetails(Part):
+class RunDetails(Findings):
     """Parts of the summary and the record of a run that are kept for later, and what is known of it besides.
 
     Args:
@@ -127,18 +125,10 @@ class RunDetails(Part):
     """
 
     diagnosis: DiagnosisCounts | None = None
-    anchor: AnchorRecord | None = None
     agreement: dict[str, dict[str, Agreement]] = Field(default_factory=dict)
-    cost: CostRecord | None = None
-    throughput: ThroughputRecord | None = None
     certificate: Certificate | None = None
     undelivered: tuple[str, ...] = ()
     kept_questions: KeptQuestions | None = None
-
-    @property
-    def repeat(self) -> AskedAgain | None:
-        """Rows of the anchor that were asked about again; None without any."""
-        return None if self.anchor is None else self.anchor.asked_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +209,6 @@ class RecordedRun:
     def kept(self) -> KeptQuestions | None:
         """The rows that the run shares with the one before; None if the questions are the same, or none is shared."""
         return self.details.kept_questions
-
-    @property
-    def money(self) -> float | None:
-        """The price of the judge's work; None if it has none."""
-        return None if self.details.cost is None else self.details.cost.total
 
     def metric(self, key: str, slice_column: str = "", value: str = "") -> RecordedMetric | None:
         """Return a metric of the run; None if the run does not have it.

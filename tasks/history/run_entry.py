@@ -18,12 +18,13 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.certificates import flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
+from tasks.findings.table import kept_entries
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
 from tasks.record.judge_quality import Certificate
-from tasks.record.repeats import AskedAgain
+from tasks.record.repeats import AskedAgain, repeat_of
 from tasks.record.run_record import AnsweringJudge, DeploymentRecord, RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.runs.judge_drift import find_changed_judges
@@ -102,9 +103,10 @@ def _build(folder: Path, record: RunRecord, summary: RunSummary | None, outcome:
 
 
 def _details(record: RunRecord, summary: RunSummary | None) -> RunDetails:
-    of_record = {name: getattr(record, name) for name in ("anchor", "cost", "throughput", "certificate")}
-    of_summary = {} if summary is None else {name: getattr(summary, name) for name in ("diagnosis", "agreement")}
-    return RunDetails(**{name: found for name, found in (of_summary | of_record).items() if found})
+    typed = {} if summary is None else {name: getattr(summary, name) for name in ("diagnosis", "agreement")}
+    typed |= {"certificate": record.certificate}
+    of_summary = {} if summary is None else kept_entries(summary)
+    return RunDetails(**{name: found for name, found in typed.items() if found} | of_summary | kept_entries(record))
 
 
 def _read_time(text: str) -> datetime:
@@ -120,7 +122,7 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
         yield keys.JUDGES, _judges(record.judges)
         served = dict.fromkeys(shorten_digest(each.served) for each in record.judges or [record.judge])
         yield keys.SERVED, " ".join(filter(None, served))
-        yield keys.JUDGED, _answers_again(record.repeat)
+        yield keys.JUDGED, _answers_again(repeat_of(record))
         yield keys.CERTIFIED, _certified(record.certificate)
     for key, digests in ((keys.PROMPTS, record.prompts), (keys.ASKED, record.judge_fingerprints)):
         yield key, {kind: digest[:_DIGITS] for kind, digest in digests.items()}

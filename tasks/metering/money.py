@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.metering.cost import CostOfJudge, CostRecord
 from tasks.options.cost_options import Prices
-from tasks.record.cost import CostOfJudge, CostRecord
 from tasks.runtime.usage import Usage
 
 _MILLION = 1_000_000

@@ -42,6 +42,7 @@ class Group(StrEnum):
     RECIPIENTS = "rag_assay.recipients"
     READERS = "rag_assay.readers"
     VERBS = "rag_assay.verbs"
+    FINDINGS = "rag_assay.findings"
 
 
 @dataclass(frozen=True, slots=True)

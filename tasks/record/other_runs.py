@@ -1,7 +1,10 @@
 """References of a record to other runs: the one that was run again, and the baseline."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
+from tasks.record.findings import FindingPart
 from tasks.record.part import Part
 
 
@@ -48,7 +51,7 @@ class ChangedRow(Part):
     columns: tuple[str, ...]
 
 
-class BaselineRecord(RunReference):
+class BaselineRecord(RunReference, FindingPart):
     """The run that a run was compared with.
 
     Args:
@@ -58,6 +61,8 @@ class BaselineRecord(RunReference):
         questions: Number of questions to judges.
         asked: Number of these that were not cached.
     """
+
+    entry: ClassVar[str] = "baseline"
 
     means: dict[str, float] = Field(default_factory=dict)
     rows: RowCounts

@@ -1,10 +1,12 @@
 """The anchor of a run in its record, and questions that were asked again."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
 from metric_core.statistics.judge_variance import JudgeVariance, VarianceShares
+from tasks.record.findings import FindingMap, FindingPart, Findings
 from tasks.record.part import Part
 from tasks.record.stored_figures import StoredFigure
 
@@ -58,7 +60,7 @@ class RepeatUsage(Part):
     output_tokens: int
 
 
-class AskedAgain(Part):
+class AskedAgain(FindingPart):
     """Rows that a run asked about again, of its own or of its anchor.
 
     Args:
@@ -76,6 +78,8 @@ class AskedAgain(Part):
         scores: Metric -> row -> scores of the first and of the new answers.
         variance: Metric -> variance of the judge's scores.
     """
+
+    entry: ClassVar[str] = "asked_again"
 
     reason: str | None = None
     year: int = 0
@@ -141,7 +145,7 @@ class AnchorAgreement(Part):
     figures: dict[str, StoredFigure] = Field(default_factory=dict)
 
 
-class AnchorRecord(Part):
+class AnchorRecord(FindingPart):
     """The anchor of a run.
 
     Args:
@@ -154,6 +158,8 @@ class AnchorRecord(Part):
         asked_again: Rows that were asked about again; None without any.
     """
 
+    entry: ClassVar[str] = "anchor"
+
     source: str
     reason: str | None = None
     folder: str = ""
@@ -165,6 +171,13 @@ class AnchorRecord(Part):
     left_out: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     agreement: dict[str, AnchorAgreement] = Field(default_factory=dict)
     asked_again: AskedAgain | None = None
+
+    @property
+    def missing_scores(self) -> tuple[str, ...]:
+        """A sentence if the anchor has no scores."""
+        if self.reason is None:
+            return ()
+        return (f"the anchor has no scores, so a change of the judge will not show: {self.reason}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +192,15 @@ class VarianceRecord(JudgeVariance):
     of_anchor: bool
     shares: VarianceShares
     advice: str
+
+
+class VarianceRecords(FindingMap[VarianceRecord]):
+    """The judge's share of the variance of the mean of each metric."""
+
+    entry: ClassVar[str] = "judge_variance"
+
+
+def repeat_of(record: Findings) -> AskedAgain | None:
+    """Return the rows of the anchor that a run asked about again; None without any."""
+    anchor = record.find(AnchorRecord)
+    return None if anchor is None else anchor.asked_again

@@ -12,12 +12,11 @@ from metric_core.stages import Stage
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
 from tasks.models.recognizers.protocol import RecognizerIdentity
-from tasks.record.cost import CostRecord, ThroughputRecord
+from tasks.record.findings import Findings
 from tasks.record.judge_quality import CalibrationRecord, Certificate
 from tasks.record.judgments import JudgmentsRecord
-from tasks.record.other_runs import BaselineRecord, RerunRecord, RunReference
+from tasks.record.other_runs import RerunRecord, RunReference
 from tasks.record.part import Part
-from tasks.record.repeats import AnchorRecord, AskedAgain, VarianceRecord
 from tasks.runtime.usage import KindUsage, StageUsage
 
 FORMAT: Literal[1] = 1
@@ -207,8 +206,8 @@ class RetrievalRecord(Part):
     seconds: float
 
 
-class RunRecord(Part):
-    """The record of a run. A run that is not finished lacks what is known at its end.
+class RunRecord(Findings):
+    """The record of a run, with the entries of its findings. A run that is not finished lacks what is known at its end.
 
     Args:
         run_id: Id of the run.
@@ -242,12 +241,6 @@ class RunRecord(Part):
         rerun: Part of the run that a rerun computed again.
         retrieval: Fetch of the contexts, if the run fetched them.
         seconds: Duration of the computation; None if it did not finish.
-        throughput: Speed of the judge servers; None if none was asked.
-        baseline: Run that this was compared with.
-        anchor: Anchor of the run.
-        asked_again: Rows that were asked about again.
-        judge_variance: Metric -> judge's share of the variance of its mean.
-        cost: Cost of the questions; None if nothing has a price.
         status: State of the run.
         reason: Reason why it failed or stopped.
         rows_read: Number of rows in the source, including bad rows.
@@ -295,13 +288,7 @@ class RunRecord(Part):
     parent: RunReference | None = None
     rerun: RerunRecord | None = None
     seconds: float | None = None
-    throughput: ThroughputRecord | None = None
-    baseline: BaselineRecord | None = None
     retrieval: RetrievalRecord | None = None
-    anchor: AnchorRecord | None = None
-    asked_again: AskedAgain | None = None
-    judge_variance: dict[str, VarianceRecord] = Field(default_factory=dict)
-    cost: CostRecord | None = None
     status: RunStatus
     reason: str | None = None
     rows_read: int = Field(default=0, ge=0)
@@ -323,11 +310,6 @@ class RunRecord(Part):
         if self.status == "completed" and missing:
             raise ValueError(f"a finished run has {', '.join(missing)}")
         return self
-
-    @property
-    def repeat(self) -> AskedAgain | None:
-        """Rows of the anchor that were asked about again; None without any."""
-        return None if self.anchor is None else self.anchor.asked_again
 
     @property
     def release(self) -> str | None:

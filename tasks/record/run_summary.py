@@ -9,6 +9,7 @@ from metric_core.statistics.agreement import Agreement
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.slice_summary import ColumnSummary
 from metric_core.statistics.summary import MetricSummary
+from tasks.record.findings import Findings
 from tasks.record.part import Part
 
 _LEFT_OUT = {"slices": {"__all__": {"slices": {"__all__": {"metrics": {"__all__": {"reasons"}}}}}}}
@@ -104,7 +105,7 @@ class CorrectedMeanRecord(Part):
     unit: str = "rows"
 
 
-class RunSummary(Part):
+class RunSummary(Findings):
     """The summary of a run.
 
     Args:

@@ -15,11 +15,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, FileSystemLoader, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-_PACKAGE, _TEMPLATES = "tasks.reports", "templates"
+from tasks.findings.finding import Templated
+from tasks.reports.documents.blocks import Block
+from tasks.reports.documents.html import to_html
+
+_PACKAGE, _TEMPLATES, _ROOMS = "tasks.reports", "templates", "tasks.findings"
 _LAYOUT: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
 
 
@@ -49,11 +53,25 @@ def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str]
     )
 
 
+def render_part(part: Templated | Sequence[Block] | None, shared: Mapping[str, Any]) -> Markup:
+    """Render a part of a page: a template of the room of a finding, or blocks.
+
+    Args:
+        shared: Variables of the page.
+    """
+    if part is None:
+        return Markup()
+    if isinstance(part, Templated):
+        template = open_templates().get_template(part.template)
+        return Markup(template.render({**shared, **part.content}))  # noqa: S704 escaped by the template
+    return to_html(part)
+
+
 @cache
 def open_templates() -> Environment:
     """Return the packaged templates; each is compiled on first use and kept."""
     return Environment(
-        loader=PackageLoader(_PACKAGE, _TEMPLATES),
+        loader=ChoiceLoader([PackageLoader(_PACKAGE, _TEMPLATES), FileSystemLoader(str(files(_ROOMS)))]),
         autoescape=True,
         undefined=StrictUndefined,
         bytecode_cache=CompiledTemplates(Path(__file__).parent / "__pycache__"),

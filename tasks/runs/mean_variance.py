@@ -19,7 +19,7 @@ def read_second_judgments(record: RunRecord) -> dict[str, dict[str, tuple[float,
 
     Metrics are left out if parts of their scores are texts of the judge, which are not asked for again.
     """
-    again = record.asked_again or AskedAgain()
+    again = record.find(AskedAgain) or AskedAgain()
     return {metric: again.scores[metric] for metric in again.variance if metric in again.scores}
 
 

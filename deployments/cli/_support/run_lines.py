@@ -4,11 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from metric_core.reasons import why_left_out
 from metric_core.statistics.agreement import Agreement
-from tasks.record.other_runs import BaselineRecord
-from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.runtime.usage import StageUsage
-from tasks.runtime.wording import shorten_path
 
 _MOST_REASONS = 5
 
@@ -48,28 +45,6 @@ def unscored_line(summary: RunSummary) -> str | None:
         return None
     of_them = f", {failed:,} of them failed" if failed else ""
     return f"{count:,} {'cell has' if count == 1 else 'cells have'} no score{of_them}: see the report, or --verbose"
-
-
-def incremental_lines(record: RunRecord) -> Iterator[str]:
-    """Yield lines about the run that was rerun and about the baseline."""
-    if record.parent is not None and record.rerun is not None:
-        recomputed = f"{record.rerun.rows_anew:,} of {record.rows:,} rows recomputed"
-        yield f"rerun of {shorten_path(record.parent.folder)}: {recomputed}"
-    if (baseline := record.baseline) is not None:
-        yield f"compared with {shorten_path(baseline.folder)}: {_row_counts(baseline)}; {_question_counts(baseline)}"
-
-
-def _row_counts(baseline: BaselineRecord) -> str:
-    rows = baseline.rows
-    columns = ", ".join(f"{column} {count:,}" for column, count in baseline.changed_columns.items())
-    noun = "row" if rows.changed == 1 else "rows"
-    parts = [f"{rows.changed:,} {noun} changed ({columns})"] if rows.changed else []
-    parts += [f"{count:,} {kind}" for kind, count in (("added", rows.added), ("removed", rows.removed)) if count]
-    return ", ".join(parts) or "no row changed"
-
-
-def _question_counts(baseline: BaselineRecord) -> str:
-    return f"{baseline.asked:,} of {baseline.questions:,} questions asked"
 
 
 def usage_lines(usage: StageUsage) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tasks.findings.table import find_in
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_changes_between
@@ -107,13 +108,12 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "rows": [run.rows for run in runs],
         "bad_rows": [run.bad_rows for run in runs],
         "cost": {cost: [_rounded(getattr(run.cost, cost)) for run in runs] for cost in _COSTS},
-        "money": {"values": [run.money for run in runs], "currency": _currency(runs)},
         "words": dict(VERSION_WORDS),
         "versions": _version_columns(runs),
         "changes": _changes(runs),
         "kept": _sparse(_kept(run, places) for run in runs),
         "metrics": _metric_columns(runs),
-        "anchor": _anchor_columns(runs),
+        **_findings(runs),
         "diagnosis": _diagnosis_columns(runs),
         "key_points": key_point_counts(runs),
         "slices": _slices(runs),
@@ -161,10 +161,11 @@ def _rounded(value: float | None) -> float | int | None:
     return value if value is None or isinstance(value, int) else round(value, 1)
 
 
-def _currency(runs: Sequence[RecordedRun]) -> str:
-    """Return the currency of the latest run whose cost is known; empty if there is none."""
-    costs = (run.details.cost for run in reversed(runs))
-    return next((cost.currency for cost in costs if cost is not None), "")
+def _findings(runs: Sequence[RecordedRun]) -> dict[str, Any]:
+    """Return what the findings of the runs draw."""
+    kept = [run.details for run in runs]
+    drawn = (finding.history(kept) for finding in find_in(kept) if finding.history is not None)
+    return {name: columns for each in drawn for name, columns in each.items()}
 
 
 def _version_columns(runs: Sequence[RecordedRun]) -> dict[str, Any]:
@@ -224,21 +225,6 @@ def _metric_column(key: str, found: Sequence[RecordedMetric | None]) -> dict[str
             state: [None if metric is None else getattr(metric, state) for metric in found]
             for state in ("scored", "undefined", "failed")
         },
-    }
-
-
-def _anchor_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
-    """Return the means of the anchor rows, which move only if the judge does."""
-    anchors = [run.details.anchor for run in runs]
-    found = [{} if anchor is None else {key: each.mean for key, each in anchor.metrics.items()} for anchor in anchors]
-    columns = {
-        key: [means.get(key) for means in found]
-        for key in dict.fromkeys(key for means in reversed(found) for key in means)
-    }
-    return {
-        key: [None if mean is None else round(mean * SCALE) for mean in means]
-        for key, means in columns.items()
-        if any(mean is not None for mean in means)
     }
 
 

@@ -18,16 +18,15 @@ from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
-from tasks.record.other_runs import BaselineRecord
+from tasks.findings.finding import RunRecords
+from tasks.findings.judge.judge_view import judge_line, judge_name
+from tasks.findings.table import findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.html import to_html
-from tasks.reports.page import open_templates, render_page
-from tasks.reports.run.anchor_view import anchor_view
-from tasks.reports.run.cost_lines import cost_lines, throughput_lines
+from tasks.reports.page import open_templates, render_page, render_part
 from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.judge_view import judge_name, judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
@@ -107,23 +106,24 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     summaries = _summaries(folder, record, summary)
     metric_scales = [MetricScale.of_metric(metric) for metric in record.metrics]
     cells = read_cells(folder / SCORES)
-    means = {} if record.baseline is None else record.baseline.means
+    run = RunRecords(record, summary)
+    means = {key: mean for each in findings_of(run) if each.means is not None for key, mean in each.means(run).items()}
     metrics = [
         metric_view(metric, numbers, cells, summary.bias_corrected.get(metric.key), means.get(metric.key))
         for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
     chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary.slices))
-    rows = _rows(folder, record, metric_scales, chosen)
+    rows = _rows(folder, run, metric_scales, chosen)
     page = _page(
+        run,
         {
-            "run": _run_view(record, summary),
-            "anchor": anchor_view(record.anchor),
+            "run": _run_view(run),
             "diagnosis": diagnosis_view(summary.diagnosis),
             "metrics": metrics,
             "worst": [metrics[i] for i in worst_metrics(metric_scales, summaries)],
             "rows": rows,
             "slices": slice_sections(summary, metric_scales),
-        }
+        },
     )
     report = folder / REPORT if out is None else out
     write_output(report, page, "the report")
@@ -154,10 +154,10 @@ def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[Met
     return [by_key[metric.key] for metric in record.metrics]
 
 
-def _rows(folder: Path, record: RunRecord, metric_scales: Sequence[MetricScale], rows_of_run: _Chosen) -> _Rows:
-    chosen = rows_of_run.order[: rows_of_run.most]
+def _rows(folder: Path, run: RunRecords, metric_scales: Sequence[MetricScale], rows_of_run: _Chosen) -> _Rows:
+    record, chosen = run.record, rows_of_run.order[: rows_of_run.most]
     match, rankings = entity_match(record.metrics), ranking_metrics(record.metrics)
-    changed = {row.row_id: row.columns for row in (() if record.baseline is None else record.baseline.rows_changed)}
+    values = [each.rows(run) for each in findings_of(run) if each.rows is not None]
     diagnoses, contradicted = read_row_diagnoses(folder, chosen), read_contradicted(folder)
     disagreements: set[Disagreement] = set()
     embedded: list[str] = []
@@ -166,11 +166,12 @@ def _rows(folder: Path, record: RunRecord, metric_scales: Sequence[MetricScale],
         row_id = tables.sample["row_id"]
         disagreeing = _disagreements(tables, contradicted)
         more = {
-            "changed": changed.get(row_id, ()),
             "slices": rows_of_run.slices.find(tables.sample),
             "diagnosis": diagnoses.get(row_id),
             "disagreements": disagreeing,
         }
+        for find in values:
+            more |= find(row_id)
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
@@ -190,34 +191,32 @@ def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Dis
     return [who for who, is_so in found if is_so]
 
 
-def _run_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
+def _run_view(run: RunRecords) -> dict[str, Any]:
+    record, summary = run.record, run.summary
     names = ("run_id", "created", "seconds", "rows", "rows_read", "source", "embedder", "language", "versions")
     return {
         **{name: getattr(record, name) for name in (*names, "repetition", "bad_row_count")},
         "left_out": {metric: why_left_out(columns) for metric, columns in record.left_out.items()},
-        "judge": judge_view(record, summary),
+        "judge": judge_line(record),
         "verdict": diagnosis_line(summary.diagnosis, judge_name(record)),
         "meaning": verdict_line(record),
         "languages": language_view(record),
-        "baseline": None if record.baseline is None else _baseline(record.baseline),
         "title": Path(shown_source(record.source)).name or "an evaluation",
         "created_text": format_timestamp(record.created),
         "warnings": [*(f"too few scores: {failure}" for failure in record.failures), *record.warnings],
         "bad_rows": record.bad_rows[:BAD_ROWS_SHOWN],
-        "cost": [*cost_lines(record.cost), *throughput_lines(record.throughput)],
+        "notes": [*lines_of(run, "notes")],
         "stages": to_html([stage_table(record)], "Table of stages"),
         "tables": [stage for stage in Stage if stage in record.stages and stage is not Stage.AGGREGATION],
     }
 
 
-def _baseline(baseline: BaselineRecord) -> dict[str, Any]:
-    return {"folder": baseline.folder, "rows": dict(baseline.rows), "columns": baseline.changed_columns}
-
-
-def _page(content: Mapping[str, Any]) -> str:
+def _page(run: RunRecords, content: Mapping[str, Any]) -> str:
     rows: _Rows = content["rows"]
     keys = script_json([metric["key"] for metric in content["metrics"]])
     data = Markup(f'{{"metrics":{keys},"rows":{rows.data}}}')  # noqa: S704 escaped by script_json
     drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
     cell = {"cell_width": CELL_WIDTH, "cell_height": CELL_HEIGHT}
-    return render_page("report.html.j2", {**content, **cell, "data": data, "drawing": drawing}, _STYLES, _SCRIPTS)
+    shared = {**content, **cell, "drawing": drawing}
+    sections = [render_part(each.section(run), shared) for each in findings_of(run) if each.section is not None]
+    return render_page("report.html.j2", {**shared, "data": data, "sections": sections}, _STYLES, _SCRIPTS)

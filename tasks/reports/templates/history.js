@@ -383,7 +383,7 @@ function costSeries() {
     { key: "requests to servers", unit: "", values: cost.requests },
     { key: "tokens sent", unit: "", values: cost.prompt_tokens },
     { key: "tokens generated", unit: "", values: cost.output_tokens },
-    { key: "cost of the judge", unit: DATA.money.currency, values: DATA.money.values, isMoney: true },
+    ...(DATA.money ? [{ key: "cost of the judge", unit: DATA.money.currency, values: DATA.money.values, isMoney: true }] : []),
     { key: "rows", unit: "", values: DATA.rows, about: (p) => (DATA.bad_rows[p] ? `${DATA.bad_rows[p].toLocaleString("en")} left out` : ""), constant: true },
   ].filter((each) => each.values.some((value) => value));
 }
@@ -401,7 +401,7 @@ function keyPointSeries() {
 
 /* Means of the anchor rows, drawn on the scale of their own changes. */
 function anchorSeries() {
-  return Object.entries(DATA.anchor).map(([key, means]) => ({ key, unit: "", isMean: true, values: means.map((mean) => (mean === null ? null : mean / DATA.scale)) }));
+  return Object.entries(DATA.anchor ?? {}).map(([key, means]) => ({ key, unit: "", isMean: true, values: means.map((mean) => (mean === null ? null : mean / DATA.scale)) }));
 }
 
 function heading(title, text) {

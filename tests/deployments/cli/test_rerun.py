@@ -4,13 +4,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from deployments.cli._support.run_lines import incremental_lines
 from tests.deployments.cli.conftest import Outcome
-from tests.run_records import make_record, record_json
+from tests.run_records import record_json
 from tests.tasks.reports import folders
 
 Assay = Callable[..., Outcome]
@@ -64,18 +62,3 @@ def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_p
     assert "there is no stage 'verdict' to recompute. Did you mean verdicts?" in outcome.err
     assert "samples" not in assay("rerun", str(tmp_path), "--stage", "qqq").err
     assert "`assay report RUN` writes the report again" in assay("rerun", str(tmp_path), "--stage", "reporting").err
-
-
-def test_large_counts_are_readable() -> None:
-    baseline = {
-        "folder": "runs/monday",
-        "rows": {"added": 1, "removed": 0, "changed": 3, "unchanged": 2000},
-        "changed_columns": {"retrieved_contexts": 3},
-        "asked": 41,
-        "questions": 2310,
-    }
-    said = "3 rows changed (retrieved_contexts 3), 1 added; 41 of 2,310 questions asked"
-    named: dict[str, Any] = {"run_id": "monday", **baseline}
-    assert list(incremental_lines(make_record(baseline=named))) == [f"compared with runs/monday: {said}"]
-    same = {**named, "rows": {"added": 0, "removed": 0, "changed": 0, "unchanged": 5}}
-    assert "no row changed; " in next(incremental_lines(make_record(baseline=same)))

@@ -16,9 +16,9 @@ from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun, RunDetails
+from tasks.metering.throughput import ServerThroughput, ThroughputRecord
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.opening.counting_judge import Tally
-from tasks.record.cost import ServerThroughput, ThroughputRecord
 
 JUDGE = JudgeIdentity("server", "qwen", "r1", "", language_model=True, served="0123456789abcdef")
 TALLY = Tally(

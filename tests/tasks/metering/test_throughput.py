@@ -2,11 +2,10 @@
 
 import pytest
 
+from tasks.findings.throughput.throughput_finding import describe_servers
 from tasks.metering.server_counters import Counters
 from tasks.metering.server_counts import ServerRequests
-from tasks.metering.throughput import measure_servers
-from tasks.record.cost import ServerThroughput, ThroughputRecord
-from tasks.reports.run.cost_lines import throughput_lines
+from tasks.metering.throughput import ServerThroughput, ThroughputRecord, measure_servers
 from tasks.runtime.usage import Usage
 
 USAGE = Usage(requests=10, prompt_tokens=9_000, cached_tokens=4_000, output_tokens=50, seconds=10.0)
@@ -22,7 +21,7 @@ def entry_of(*, tells_cached: bool = True, counted: Counters | None = None) -> S
 def test_a_run_says_tokens_per_second_and_conversations_in_flight() -> None:
     server = entry_of()
     assert (server.prompt_tokens_per_second, server.output_tokens_per_second) == (500.0, 5.0)
-    (line,) = throughput_lines(ThroughputRecord(rows=1, servers=(server,)))
+    (line,) = describe_servers(ThroughputRecord(rows=1, servers=(server,)))
     assert line == (
         "judge server http://gpu/v1: 8 rows/s, 500 uncached prompt tokens/s and 5 output tokens/s, "
         "42 of 128 conversations in flight"
@@ -43,4 +42,4 @@ def test_cached_tokens_that_replies_do_not_tell_are_counted_or_estimated(
 
 def test_without_a_server_there_is_no_entry() -> None:
     assert measure_servers([], 100) is None
-    assert list(throughput_lines(None)) == []
+    assert list(describe_servers(None)) == []

@@ -1,22 +1,17 @@
-"""Describe the cost of a run, and what its judge servers did per second."""
+"""Show what the judge servers did per second."""
 
 from collections.abc import Iterator
 
-from tasks.metering.money import money_text
-from tasks.record.cost import CostRecord, ThroughputRecord
+from tasks.findings.finding import Finding, RunRecords
+from tasks.metering.throughput import ThroughputRecord
 
 
-def cost_lines(cost: CostRecord | None) -> Iterator[str]:
-    """Yield the price of the judge's work, if it has one.
-
-    >>> list(cost_lines(CostRecord(currency="USD", total=0.5, prompt=0.5, cached_prompt=0, output=0, gpu=0)))
-    ['cost of the judge: 0.50 USD']
-    """
-    if (money := money_text(cost)) is not None:
-        yield f"cost of the judge: {money}"
+def throughput_lines(run: RunRecords) -> Iterator[str]:
+    """Return a line on each judge server."""
+    return describe_servers(run.record.find(ThroughputRecord))
 
 
-def throughput_lines(throughput: ThroughputRecord | None) -> Iterator[str]:
+def describe_servers(throughput: ThroughputRecord | None) -> Iterator[str]:
     """Yield the rows and tokens per second of each judge server, and the conversations that it had in flight."""
     for server in () if throughput is None else throughput.servers:
         prompt, output = server.prompt_tokens_per_second, server.output_tokens_per_second
@@ -27,3 +22,6 @@ def throughput_lines(throughput: ThroughputRecord | None) -> Iterator[str]:
             f"tokens/s and {output:,.0f} output tokens/s, {server.in_flight:.0f} of {server.slots} "
             "conversations in flight"
         )
+
+
+FINDING = Finding(record=(ThroughputRecord,), details=throughput_lines, notes=throughput_lines)

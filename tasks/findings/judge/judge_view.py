@@ -1,17 +1,13 @@
-"""Describe the judge of a run for a page: its name, panel agreement, and agreement with people."""
+"""Describe the judge of a run: its name, its members, what it answers, and what it cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES, JudgeIdentity
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
-from tasks.record.repeats import VarianceRecord
 from tasks.record.run_record import AnsweringJudge, RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.calibration.calibration_text import agreement_lines
-from tasks.reports.calibration.cascade_text import cascade_lines
-from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.runtime.usage import KindUsage
 from tasks.runtime.wording import format_percent
 
@@ -34,10 +30,6 @@ def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
         "panel": [{"model": member.model, "note": member.note} for member in panel],
         "roles": _roles(record),
         "agreement": list(_agreement(summary)),
-        "cascade": cascade_lines(record.cascade, summary.cascade),
-        "calibration": agreement_lines(record),
-        "certificate": certificate_lines(record.certificate),
-        "variance": variance_lines(record.judge_variance),
     }
 
 
@@ -78,33 +70,6 @@ def judge_lines(judges: Sequence[AnsweringJudge]) -> list[str]:
     """
     roles = [_role(judge) for judge in judges] if len(judges) > 1 else []
     return [f"{role['name']} {role['what']}" + (f": {role['cost']}" if role["cost"] else "") for role in roles]
-
-
-def variance_lines(variances: Mapping[str, VarianceRecord]) -> list[str]:
-    """Return the judge's share of the variance of each mean, and whether more rows or more votes would help.
-
-    Args:
-        variances: Metric -> judge's share of the variance of its mean.
-
-    >>> from metric_core.statistics.judge_variance import VarianceShares
-    >>> from metric_core.statistics.resampling import Interval
-    >>> shares = VarianceShares(0.969, None, 0.031, 0.0, Interval(0.01, 0.09))
-    >>> found = VarianceRecord(60, 0.02, None, 0.0, 0.02, of_anchor=False, shares=shares, advice="more rows help")
-    >>> variance_lines({"faithfulness": found})
-    ["faithfulness: 3 % of the variance is the judge's (1 to 9 %; 60 rows judged again): more rows help"]
-    """
-    lines = []
-    for metric, found in variances.items():
-        shares, kind = found.shares, "anchor rows" if found.of_anchor else "rows"
-        ends = shares.judge_interval
-        interval = "" if ends is None else f"{100 * ends.low:.0f} to {100 * ends.high:.0f} %; "
-        judged = f"{interval}{found.rows:,} {kind} judged again"
-        others = ((shares.answers, "the system's from answer to answer"), (shares.run, "shared by a run"))
-        more = "".join(f", {100 * share:.0f} % {name}" for share, name in others if share)
-        lines.append(
-            f"{metric}: {100 * shares.judge:.0f} % of the variance is the judge's ({judged}){more}: {found.advice}"
-        )
-    return lines
 
 
 def _roles(record: RunRecord) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Describe the anchor of a run for the report: its scores, their cost, and the judge's agreement with its labels."""
+"""Describe the anchor of a run: its scores, their cost, and the judge's agreement with its labels."""
 
 from pathlib import PurePosixPath
 from typing import Any

@@ -1,0 +1,1 @@
+"""Computation of the findings of a run, besides that of its rows."""

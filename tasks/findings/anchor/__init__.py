@@ -1,0 +1,1 @@
+"""The anchor: rows that never change, judged in every run."""

@@ -1,0 +1,1 @@
+"""The run that a run was compared with."""

@@ -1,0 +1,1 @@
+"""Rows of a run that were asked about again."""

@@ -1,0 +1,1 @@
+"""The part of a run that a rerun computed again."""

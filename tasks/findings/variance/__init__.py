@@ -1,0 +1,1 @@
+"""The judge's part in the variance of means."""
