@@ -103,10 +103,8 @@ def _build(folder: Path, record: RunRecord, summary: RunSummary | None, outcome:
 
 
 def _details(record: RunRecord, summary: RunSummary | None) -> RunDetails:
-    typed = {} if summary is None else {name: getattr(summary, name) for name in ("diagnosis", "agreement")}
-    typed |= {"certificate": record.certificate}
     of_summary = {} if summary is None else kept_entries(summary)
-    return RunDetails(**{name: found for name, found in typed.items() if found} | of_summary | kept_entries(record))
+    return RunDetails(**of_summary | kept_entries(record))
 
 
 def _read_time(text: str) -> datetime:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.findings.anchor.anchor_view import anchor_line, anchor_view
-from tasks.findings.finding import Finding, RunRecords, Templated
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Templated
 from tasks.record.findings import Findings
 from tasks.record.repeats import AnchorRecord
 

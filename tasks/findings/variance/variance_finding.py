@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from tasks.findings.finding import Fact, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Fact
 from tasks.record.repeats import VarianceRecord, VarianceRecords
 
 
