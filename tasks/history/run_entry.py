@@ -18,7 +18,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.certificates import flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
-from tasks.findings.table import kept_entries
+from tasks.findings.table import find_in, kept_entries
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.models.embedders.protocol import EmbedderIdentity
@@ -200,10 +200,9 @@ def _metrics(record: RunRecord, summary: RunSummary) -> Iterator[RecordedMetric]
     bounds = {metric.key: metric.bounds for metric in record.metrics}
     for metric in summary.metrics:
         yield from _all_rows(metric, bounds)
-    for column in summary.slices:
-        for one in column.slices:
-            for sliced in one.metrics:
-                yield _metric(sliced, bounds, (column.column, one.value))
+    for finding in find_in([summary]):
+        for column, value, part in () if finding.recorded is None else finding.recorded(summary):
+            yield _metric(part, bounds, (column, value))
 
 
 def _all_rows(metric: MetricSummary, bounds: _Bounds) -> Iterator[RecordedMetric]:
