@@ -30,13 +30,18 @@ class ComputedFinding:
         return found
 
 
+def _asks_servers(plan: RunPlan) -> bool:
+    """Return whether a run asks a judge on a server."""
+    return bool(plan.metrics.kinds) and any(judge.server is not None for judge in plan.models.judges)
+
+
 def _asks_again(plan: RunPlan) -> bool:
     """Return whether rows, or those of the anchor, may be asked about again."""
     return bool(plan.outputs.ask_again) or plan.anchor is not None
 
 
 TABLE = (
-    ComputedFinding("flows.findings.compute_throughput", lambda plan: bool(plan.metrics.kinds)),
+    ComputedFinding("flows.findings.compute_throughput", _asks_servers),
     ComputedFinding("flows.findings.compute_baseline", lambda plan: plan.outputs.baseline is not None),
     ComputedFinding("flows.findings.compute_anchor", lambda plan: plan.anchor is not None),
     ComputedFinding("flows.findings.compute_repeats", _asks_again),
