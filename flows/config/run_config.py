@@ -1,9 +1,9 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
-from flows.config.anchor_options import AnchorOptions
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import ExecutionOptions
+from tasks.findings.anchor.anchor_options import AnchorOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.run_model_options import RunModelOptions
 

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
-from flows.config.anchor_options import AnchorSettings
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_repeats import LABELLED, EarlierRepeats, can_ask_again, expect_rows, is_asked_again
 from flows.execution.read_source import retrieval_settings, samples_settings
-from flows.planning.anchor import plan_anchor
+from flows.findings.anchor.anchor_plan import plan_anchor
+from flows.findings.anchor.anchor_repeats import LABELLED, EarlierRepeats, can_ask_again, expect_rows, is_asked_again
 from flows.planning.run_plan import RunPlan
 from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError, ConfigError
@@ -25,6 +24,7 @@ from tasks.engine.registry import STAGES
 from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
+from tasks.findings.anchor.anchor_options import AnchorSettings
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.models.judges.routed_judge import JudgeRole, members_of_role, roles_of
 from tasks.opening.counting_judge import Ledger, Tally

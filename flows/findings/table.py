@@ -38,9 +38,9 @@ def _asks_again(plan: RunPlan) -> bool:
 TABLE = (
     ComputedFinding("flows.findings.compute_throughput", lambda plan: bool(plan.metrics.kinds)),
     ComputedFinding("flows.findings.compute_baseline", lambda plan: plan.outputs.baseline is not None),
-    ComputedFinding("flows.findings.compute_anchor", lambda plan: plan.anchor is not None),
-    ComputedFinding("flows.findings.compute_repeats", _asks_again),
-    ComputedFinding("flows.findings.compute_variance", _asks_again),
+    ComputedFinding("flows.findings.anchor.compute_anchor", lambda plan: plan.anchor is not None),
+    ComputedFinding("flows.findings.repeats.compute_repeats", _asks_again),
+    ComputedFinding("flows.findings.variance.compute_variance", _asks_again),
     ComputedFinding("flows.findings.compute_cost", lambda plan: plan.models.has_prices),
 )
 

@@ -13,13 +13,13 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
 from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
+from tasks.findings.anchor.anchor_record import AnchorRecord, repeat_of
+from tasks.findings.repeats.judge_drift import find_changed_judges
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
-from tasks.record.repeats import AnchorRecord, repeat_of
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import OutcomeIncident
 
 _LEAST_COLLAPSED = 3.0

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from flows.config.result_options import ResultOptions
-from flows.planning.anchor import plan_anchor
+from flows.findings.anchor.anchor_plan import plan_anchor
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError

@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic_core import to_jsonable_python
 
-from flows.config.anchor_options import AnchorSettings
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
@@ -16,6 +15,7 @@ from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPU
 from metric_core.errors import SourceError
 from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
+from tasks.findings.anchor.anchor_options import AnchorSettings
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow

@@ -21,11 +21,11 @@ from tasks.comparison.diagnosis_changes import compare_diagnoses
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.findings.variance.mean_variance import read_second_judgments
+from tasks.findings.variance.variance_record import VarianceRecords
 from tasks.history.earlier_changes import add_earlier_changes
-from tasks.record.repeats import VarianceRecords
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.mean_variance import read_second_judgments
 
 T = TypeVar("T")
 

@@ -21,11 +21,12 @@ from metric_core.statistics.pairs import Pairs, ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.findings.anchor.anchor_record import repeat_of
+from tasks.findings.repeats.judge_drift import find_changed_judges
+from tasks.findings.repeats.repeat_record import AskedAgain
 from tasks.models.judges.protocol import IN_PROCESS
-from tasks.record.repeats import AskedAgain, repeat_of
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
 LEAST_SAME = 20

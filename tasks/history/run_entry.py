@@ -18,16 +18,17 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.certificates import flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
+from tasks.findings.anchor.anchor_record import repeat_of
+from tasks.findings.repeats.judge_drift import find_changed_judges
+from tasks.findings.repeats.repeat_record import AskedAgain
 from tasks.findings.table import kept_entries
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
 from tasks.record.judge_quality import Certificate
-from tasks.record.repeats import AskedAgain, repeat_of
 from tasks.record.run_record import AnsweringJudge, DeploymentRecord, RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tasks.runs.run_folder import MANIFEST, STAGES, RunFolder
 from tasks.runtime.stored_data import is_stored

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tasks.findings.anchor.anchor_record import AnchorRecord
 from tasks.findings.anchor.anchor_view import anchor_line, anchor_view
 from tasks.findings.finding import Finding, RunRecords, Templated
 from tasks.record.findings import Findings
-from tasks.record.repeats import AnchorRecord
 
 SCALE = 10_000
 """Means are whole numbers of ten-thousandths in the page of a history."""

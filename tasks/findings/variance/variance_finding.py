@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tasks.findings.finding import Fact, Finding, RunRecords
-from tasks.record.repeats import VarianceRecord, VarianceRecords
+from tasks.findings.variance.variance_record import VarianceRecord, VarianceRecords
 
 
 def variance_lines(run: RunRecords) -> list[str]:

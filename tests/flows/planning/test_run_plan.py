@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.planning.anchor import plan_anchor
+from flows.findings.anchor.anchor_plan import plan_anchor
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source
 from flows.planning.run_plan import RunPlan, locate

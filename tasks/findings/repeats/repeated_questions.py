@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
+from tasks.findings.repeats.judge_drift import RowAnswers
 from tasks.models.judges.panel import name_judges
 from tasks.models.judges.protocol import (
     IN_PROCESS,
@@ -27,7 +28,6 @@ from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
-from tasks.runs.judge_drift import RowAnswers
 from tasks.runtime.usage import Usage, add_usages
 
 _NOT_KEPT = "the answer is not cached"

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from flows.config.run_rate import runs_per_year
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.planning.anchor import AnchorPlan
+from flows.findings.anchor.anchor_plan import AnchorPlan
 from flows.planning.capabilities import scoring_kinds
 from flows.planning.run_plan import RunPlan
 from flows.publishing.run_subject import subject_name
@@ -22,15 +22,8 @@ from metric_core.statistics.asked_again import FULL_RUNS, count_rows
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance
 from tasks.engine.registry import STAGES
-from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import COMPLETED, RecordedMetric
-from tasks.models.judges.protocol import IN_PROCESS
-from tasks.opening.repeated_questions import RepeatedQuestions
-from tasks.opening.run_models import RunModels
-from tasks.prefect_support.run_log import run_logger
-from tasks.record.repeats import AskedAgain, JudgeRepeat, RepeatUsage, VarianceRecord, repeat_of
-from tasks.rows.computed_tables import RunTables
-from tasks.runs.judge_drift import (
+from tasks.findings.anchor.anchor_record import repeat_of
+from tasks.findings.repeats.judge_drift import (
     RUNS_READ,
     JudgeDriftDetector,
     PastRepeat,
@@ -38,6 +31,15 @@ from tasks.runs.judge_drift import (
     find_changed_judges,
     shuffle_rows,
 )
+from tasks.findings.repeats.repeat_record import AskedAgain, JudgeRepeat, RepeatUsage
+from tasks.findings.repeats.repeated_questions import RepeatedQuestions
+from tasks.findings.variance.variance_record import VarianceRecord
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import COMPLETED, RecordedMetric
+from tasks.models.judges.protocol import IN_PROCESS
+from tasks.opening.run_models import RunModels
+from tasks.prefect_support.run_log import run_logger
+from tasks.rows.computed_tables import RunTables
 from tasks.runtime.usage import Usage
 from tasks.stages.definition import Tables
 from tasks.tables.merge import select_rows

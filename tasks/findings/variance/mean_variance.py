@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 from metric_core.columns import USER_INPUT
 from metric_core.stages import Stage
 from metric_core.statistics.judge_variance import JudgeVariance, split_variance
-from tasks.record.repeats import AnchorRecord, AskedAgain, VarianceRecord
+from tasks.findings.anchor.anchor_record import AnchorRecord
+from tasks.findings.repeats.repeat_record import AskedAgain
+from tasks.findings.variance.variance_record import VarianceRecord
 from tasks.record.run_record import RunRecord
 from tasks.rows.computed_tables import RunTables
 

@@ -1,6 +1,6 @@
 """Evaluate the anchor of a run."""
 
-from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
+from flows.findings.anchor.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.findings.run_finding import ComputedRun, Found, RunFinding
 
 

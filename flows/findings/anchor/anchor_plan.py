@@ -6,13 +6,13 @@ Prefect is not imported here, because runs are checked before it is needed.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.config.anchor_options import AnchorSettings
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.label_pairing import LabelledData, read_labelled
+from tasks.findings.anchor.anchor_options import AnchorSettings
 from tasks.sources import available_columns
 
 

@@ -11,8 +11,8 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
-from flows.execution import anchor_evaluation
 from flows.execution.rerun_plan import parse_rerun_request
+from flows.findings.anchor import anchor_evaluation
 from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.run_result import RunResult

@@ -9,22 +9,22 @@ import hashlib
 import time
 from dataclasses import replace
 
-from flows.execution.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.run import Run
 from flows.execution.run_record import build_record
 from flows.execution.run_writing import write_run_folder
 from flows.execution.uniform_scores import is_suspiciously_uniform
-from flows.planning.anchor import AnchorPlan, plan_anchor
+from flows.findings.anchor.anchor_plan import AnchorPlan, plan_anchor
+from flows.findings.anchor.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from metric_core.calibration.calibrate import measure_human_agreement
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.label_pairing import pair_labels
+from tasks.findings.anchor.anchor_record import AnchorAgreement, AnchorMean, AnchorRecord, AnchorUsage
 from tasks.record.other_runs import RunReference
-from tasks.record.repeats import AnchorAgreement, AnchorMean, AnchorRecord, AnchorUsage
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import ANCHOR, RunFolder

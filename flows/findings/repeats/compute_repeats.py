@@ -1,8 +1,9 @@
 """Ask about rows of a run again, to measure how much its judge varies."""
 
-from flows.execution.anchor_repeats import ask_rows_again, ask_unsettled_rows
+from flows.findings.anchor.anchor_repeats import ask_rows_again, ask_unsettled_rows
 from flows.findings.run_finding import ComputedRun, Found, RunFinding
-from tasks.record.repeats import AskedAgain, VarianceRecords
+from tasks.findings.repeats.repeat_record import AskedAgain
+from tasks.findings.variance.variance_record import VarianceRecords
 
 
 def ask_chosen_rows(run: ComputedRun) -> Found:

@@ -19,10 +19,10 @@ from flows.planning.planner import draft_plan
 from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.errors import FailedCellsError, JudgeError
 from metric_core.statistics.asked_again import count_rows
+from tasks.findings.repeats.repeated_questions import RepeatedQuestions
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import CERTIFIED, JUDGED, find_version_changes
 from tasks.history.run_entry import read_run_entry
-from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
