@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from metric_core.declarations.metric import MetricRequest
+from metric_core.statistics.judge_variance import JudgeVariance
+from tasks.comparison.judge_evidence import JudgeEvidence
 from tasks.record.findings import Findings, HasEntry
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.blocks import Block
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import OutcomeIncident
 from tasks.runs.run_folder import RunFolder
 
 
@@ -80,6 +83,9 @@ class Figure:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
+SecondJudgments: TypeAlias = Mapping[str, tuple[float, float]]
+"""Row id -> score of the row, and its score when it was judged again."""
+
 Lines: TypeAlias = Callable[[RunRecords], Iterable[str]]
 
 
@@ -110,6 +116,14 @@ class Finding:
         notes: Function that returns sentences below the report's table of stages.
         figures: Function that returns figures for monitoring.
         history: Function from what a history keeps of runs, oldest first, to what its page draws, by name.
+        judge_evidence: Function from an earlier and a later run to what it says of their judge.
+        judge_incidents: Function from a monitored run, and what the history keeps of those before it, oldest first, to
+            incidents of the judge.
+        judge_version: Function that returns whether the judge answers as before, as a version of the history; empty if
+            that is not known.
+        judge_variances: Function that returns the variance of the judge's scores by metric, for a gate.
+        second_judgments: Function that returns, by metric and row, the first score and that of a row that was judged
+            again, for a gate.
         compare: Function from an earlier and a later run to blocks of their comparison.
     """
 
@@ -128,4 +142,9 @@ class Finding:
     notes: Lines = no_lines
     figures: Callable[[RunRecords], Iterable[Figure]] | None = None
     history: Callable[[Sequence[Findings]], Mapping[str, Any]] | None = None
+    judge_evidence: Callable[[FinishedRun, FinishedRun], JudgeEvidence] | None = None
+    judge_incidents: Callable[[RunRecord, Sequence[Findings]], Iterable[OutcomeIncident]] | None = None
+    judge_version: Callable[[Findings], str] | None = None
+    judge_variances: Callable[[RunRecord], Mapping[str, JudgeVariance]] | None = None
+    second_judgments: Callable[[RunRecord], Mapping[str, SecondJudgments]] | None = None
     compare: Callable[[FinishedRun, FinishedRun], Iterable[Block]] | None = None

@@ -18,10 +18,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.certificates import flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
-from tasks.findings.anchor.anchor_record import repeat_of
-from tasks.findings.repeats.judge_drift import find_changed_judges
-from tasks.findings.repeats.repeat_record import AskedAgain
-from tasks.findings.table import kept_entries
+from tasks.findings.table import find_in, kept_entries
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.models.embedders.protocol import EmbedderIdentity
@@ -123,7 +120,7 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
         yield keys.JUDGES, _judges(record.judges)
         served = dict.fromkeys(shorten_digest(each.served) for each in record.judges or [record.judge])
         yield keys.SERVED, " ".join(filter(None, served))
-        yield keys.JUDGED, _answers_again(repeat_of(record))
+        yield keys.JUDGED, _answers_again(record)
         yield keys.CERTIFIED, _certified(record.certificate)
     for key, digests in ((keys.PROMPTS, record.prompts), (keys.ASKED, record.judge_fingerprints)):
         yield key, {kind: digest[:_DIGITS] for kind, digest in digests.items()}
@@ -136,11 +133,10 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
     yield keys.SOFTWARE, record.release
 
 
-def _answers_again(found: AskedAgain | None) -> str:
-    """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
-    changed = ((each.judge, each.told) for each in find_changed_judges(found))
-    others = " and ".join(f"{judge} since {told.since[:10]}" for judge, told in changed if told is not None)
-    return f"others of {others}" if others else "as they were" if found is not None else ""
+def _answers_again(record: RunRecord) -> str:
+    """Return whether the judges answer as they did; empty if no finding knows."""
+    found = (each.judge_version for each in find_in((record,)))
+    return next((version for find in found if find is not None and (version := find(record))), "")
 
 
 def _certified(certificate: Certificate | None) -> str:

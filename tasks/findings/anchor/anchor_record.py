@@ -9,6 +9,9 @@ from tasks.record.findings import FindingPart, Findings
 from tasks.record.part import Part
 from tasks.record.stored_figures import StoredFigure
 
+ANCHOR = "anchor"
+"""Folder with the run folder of the anchor, in that of the run."""
+
 
 class AnchorUsage(Part):
     """The questions of an anchor.
@@ -91,6 +94,19 @@ class AnchorRecord(FindingPart):
         if self.reason is None:
             return ()
         return (f"the anchor has no scores, so a change of the judge will not show: {self.reason}",)
+
+
+class AnchorOf(FindingPart):
+    """The run whose anchor a run is.
+
+    Args:
+        folder: Its run folder.
+    """
+
+    entry: ClassVar[str] = "anchor_of"
+
+    run_id: str
+    folder: str
 
 
 def repeat_of(record: Findings) -> AskedAgain | None:
