@@ -27,7 +27,7 @@ class PlannedFinding:
     previews: tuple[str, ...] = ()
 
 
-TABLE = (
+TABLE: tuple[PlannedFinding, ...] = (
     PlannedFinding("flows.findings.compute_throughput", lambda plan: bool(plan.metrics.kinds)),
     PlannedFinding("flows.findings.compute_baseline", lambda plan: plan.outputs.baseline is not None),
     PlannedFinding(

@@ -52,7 +52,7 @@ class ListedFinding:
         return loaded
 
 
-TABLE = (
+TABLE: tuple[ListedFinding, ...] = (
     ListedFinding("tasks.findings.judge.judge_finding", ("judge",)),
     ListedFinding("tasks.findings.repeats.repeats_finding", ("asked_again",)),
     ListedFinding("tasks.findings.variance.variance_finding", ("judge_variance",), needs=("anchor", "repeats")),

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from tasks.findings.finding import Finding, RunRecords, Templated
-from tasks.findings.judge.judge_view import judge_line, judge_lines, judge_view
+from tasks.findings.judge.judge_view import judge_lines, judge_view
 from tasks.findings.table import findings_of
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
+from tasks.reports.run.judge_name import judge_line
 
 
 def judged_by(run: RunRecords) -> Iterator[str]:

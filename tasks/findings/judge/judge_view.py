@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES, JudgeIdentity
+from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
 from tasks.record.run_record import AnsweringJudge, RunRecord
 from tasks.record.run_summary import RunSummary
+from tasks.reports.run.judge_name import judge_line, judge_panel
 from tasks.runtime.usage import KindUsage
 from tasks.runtime.wording import format_percent
 
@@ -21,7 +22,7 @@ _TITLES = {
 
 def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
     """Return the judge for the page."""
-    judge, panel = record.judge, _panel(record)
+    judge, panel = record.judge, judge_panel(record)
     facts = find_backend(Group.JUDGES, judge.backend)
     return {
         **{name: getattr(judge, name) for name in ("backend", "model", "revision", "note")},
@@ -31,29 +32,6 @@ def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
         "roles": _roles(record),
         "agreement": list(_agreement(summary)),
     }
-
-
-def judge_line(record: RunRecord) -> str | None:
-    """Return which judge gave the verdicts of a run, and whether it is calibrated; None for a run without a judge."""
-    if (name := judge_name(record)) is None:
-        return None
-    measured = ", ".join(record.calibration.metrics)
-    calibrated = f"calibrated for {measured}" if measured else "not calibrated"
-    return f"{name}, {calibrated}"
-
-
-def judge_name(record: RunRecord) -> str | None:
-    """Return the name by which people know the judge of a run; None for a run without a judge."""
-    if record.judge.backend == NO_JUDGE.backend:
-        return None
-    if panel := _panel(record):
-        return f"panel of {len(panel)}"
-    return find_backend(Group.JUDGES, record.judge.backend).label or record.judge.model
-
-
-def _panel(record: RunRecord) -> tuple[JudgeIdentity, ...]:
-    """Return the members of the panel of a run; empty without one."""
-    return () if record.cascade is not None else record.panel
 
 
 def judge_lines(judges: Sequence[AnsweringJudge]) -> list[str]:

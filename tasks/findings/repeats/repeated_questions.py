@@ -196,18 +196,6 @@ class _RepeatingModels(RunModels):
         return _RepeatingJudge(self._questions, self._questions.open(judge, settings), note=self._note)
 
 
-class UncachedModels(RunModels):
-    """The models of a run, whose judges answer past the cache; what is cached stays as it is."""
-
-    def __init__(self, models: RunModels) -> None:
-        super().__init__()
-        self._run = models
-
-    def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
-        """Return the judge without its cache."""
-        return self._run.open_cached_judge(judge, settings).uncached
-
-
 class _RepeatingJudge:
     """A judge that answers from the cache, and notes the questions that can be asked again.
 

@@ -19,7 +19,6 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
 from tasks.findings.finding import RunRecords
-from tasks.findings.judge.judge_view import judge_line, judge_name
 from tasks.findings.table import findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
@@ -27,6 +26,7 @@ from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page, render_part
 from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
+from tasks.reports.run.judge_name import judge_line, judge_name
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
