@@ -153,7 +153,7 @@ def measure_reporting(rows: int) -> None:
     for module, name in (
         (RunFolder, "write_tables"),
         (RunFolder, "summarize_scores"),
-        (reporting, "measure_panel_agreement"),
+        (reporting, "count_findings"),
         (reporting, "write_report"),
     ):
         setattr(module, name, _timed(name, getattr(module, name)))

@@ -37,6 +37,7 @@ from tasks.calibration.bias_correction import (
 )
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
+from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMeans
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
@@ -47,7 +48,6 @@ from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.record.judge_quality import Audit, CalibratedMetric, OwnLabels
-from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.record.stored_figures import JudgeName
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
@@ -397,6 +397,6 @@ def _write_to_run(
     record = record.extend(calibration=record.calibration.extend(metrics=metrics))
     folder.write_record(record)
     corrected = correct_means(folder.path, record)
-    folder.write_summary(summary.extend(bias_corrected=corrected))
+    folder.write_summary(summary.with_findings(CorrectedMeans(corrected)))
     write_report(folder.path)
     return corrected.get(key), find_label_needs(folder.path, record, key, calibration.counts)

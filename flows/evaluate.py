@@ -72,7 +72,7 @@ class Evaluation:
             bad_rows=record.bad_row_count,
             warnings=record.warnings,
             failures=record.failures,
-            lacks=tuple(lines_of(RunRecords(record, finished.read_summary()), "lacks")),
+            lacks=tuple(lines_of(RunRecords(record, finished.read_summary(), finished.path), "lacks")),
         )
 
     def refuse_failures(self) -> "Evaluation":

@@ -238,8 +238,8 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
         shown = [run for run in runs if run.metrics][-max(1, room) :]
         stdout.print()
         print_table(stdout, text.table_of_metrics(shown, chosen))
-        if (key_points := text.table_of_key_points(shown)) is not None:
-            print_table(stdout, key_points)
+        if (findings := text.table_of_findings(shown)) is not None:
+            print_table(stdout, findings)
         if any(run.kept for run in shown):
             stdout.print(text.OTHER_QUESTIONS, style="dim")
     for line in text.change_lines(runs):

@@ -14,7 +14,6 @@ from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.print_document import print_document, print_table
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.run_lines import (
-    agreement_line,
     failure_lines,
     reason_lines,
     unscored_line,
@@ -33,9 +32,7 @@ from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.documents.blocks import Line, own
-from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, key_points_line
 from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import RunFolder
@@ -125,11 +122,11 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
-    for line in _lines(RunRecords(record, summary)):
+    for line in _lines(RunRecords(record, summary, folder.path)):
         stdout.print(line)
     print_document(stdout, slice_blocks(summary.slices))
     if verbose:
-        for line in _details(RunRecords(record, summary)):
+        for line in _details(RunRecords(record, summary, folder.path)):
             stdout.print(line)
         if (usage := usage_table(record)) is not None:
             print_table(stdout, usage)
@@ -152,12 +149,6 @@ def _lines(run: RunRecords) -> Iterator[str]:
     record, summary = run.record, run.summary
     if any(metric.direction is Direction.LOWER for metric in summary.metrics):
         yield f"{LOWER_IS_BETTER} lower is better"
-    if (diagnosis := diagnosis_line(summary.diagnosis)) is not None:
-        yield f"diagnosis: {diagnosis}"
-    if (points := key_points_line(summary.diagnosis)) is not None:
-        yield f"key points: {points}"
-    for metric, mean in summary.bias_corrected.items():
-        yield f"{metric}: {CorrectionText.of_mean(mean)}"
     yield from lines_of(run, "lines")
     if (unscored := unscored_line(summary)) is not None:
         yield unscored
@@ -169,13 +160,9 @@ def _lines(run: RunRecords) -> Iterator[str]:
 def _details(run: RunRecords) -> Iterator[str]:
     """Yield what the report explains: the meaning of scores, reasons for missing ones, the judges and their work."""
     record, summary = run.record, run.summary
-    if (classes := class_counts(summary.diagnosis)) is not None:
-        yield f"rows: {classes}"
     yield from note_lines(summary)
     yield from (f"not scored, {line}" for line in reason_lines(summary))
     if (meaning := verdict_line(record)) is not None:
         yield meaning
-    if (agreement := agreement_line(summary)) is not None:
-        yield agreement
     yield from usage_lines(record.usage)
     yield from lines_of(run, "details")

@@ -132,7 +132,7 @@ class _Chain:
             steps=dict(alarms.steps),
             shared_noise=dict(alarms.shared_noise),
             changes=alarms.changes,
-            diagnosis=gated.diagnosis,
+            diagnosis=" ".join(gated.notes) or None,
             since_last=self._compare_with_last(keep_past(runs, present(self.monitored_run)), before),
             baselines=self.options.deploy.baselines,
             kept=gated.kept,
@@ -179,7 +179,7 @@ class _Chain:
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.options.history, self.folder)
-            lacks = "; ".join(lines_of(RunRecords(run.record, run.summary), "lacks"))
+            lacks = "; ".join(lines_of(RunRecords(run.record, run.summary, run.folder), "lacks"))
             if self._matching.match is not None:
                 RunRows.from_run(run, self._matching)
         except (ConfigError, NotRecordedError, RunFolderError) as error:

@@ -13,9 +13,9 @@ from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from tasks.comparison.baseline_coverage import measure_coverage
-from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.findings.table import compared_findings
 from tasks.history.recorded_run import RecordedRun
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.finished_run import FinishedRun
@@ -98,10 +98,11 @@ class GatedRun:
                 yield describe_metric_change(metric)
 
     @property
-    def diagnosis(self) -> str | None:
-        """Sentence on what was lost since the baseline; None if nothing was, or if the runs are not like for like."""
-        changes = None if self.comparison is None or self.obstacle is not None else self.comparison.diagnosis
-        return describe_changes(changes) if changes is not None and (changes.lost or changes.lost_points) else None
+    def notes(self) -> tuple[str, ...]:
+        """Sentences of findings on what was lost since the baseline; none if the runs are not like for like."""
+        if (found := self.comparison) is None or self.obstacle is not None:
+            return ()
+        return tuple(sentence for finding in compared_findings(found) for sentence in finding.notes(found))
 
     @property
     def judgments(self) -> str | None:

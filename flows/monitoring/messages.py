@@ -80,8 +80,8 @@ class Findings:
             notes += gated.worse_metrics()
         if incidents.opened:
             notes += self.alarms.changes
-        if (opened or notes) and gated.diagnosis is not None:
-            notes.append(gated.diagnosis)
+        if opened or notes:
+            notes += gated.notes
         if self.monitored_run.index and (opened or notes) and gated.judgments is not None:
             notes.append(gated.judgments)
         return Alert(

@@ -72,5 +72,5 @@ def find_judge_incidents(folder: Path, runs: Sequence[RecordedRun]) -> list[Outc
         RunFolderError: The run folder is damaged.
     """
     record, earlier = FinishedRun(folder).record, [run.details for run in runs]
-    found = (each.judge_incidents for each in find_in((record,)))
+    found = (each.on_judge.incidents for each in find_in((record,)))
     return [incident for find in found if find is not None for incident in find(record, earlier)]

@@ -13,15 +13,16 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, c
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
-from tasks.calibration.bias_correction import correct_differences, find_corrections
+from tasks.calibration.bias_correction import find_corrections
 from tasks.calibration.certificates import read_flips
 from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.changed_side import ChangedSide, SideFinder
-from tasks.comparison.diagnosis_changes import compare_diagnoses
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.findings.table import judge_evidence, judge_variances, second_judgments
+from tasks.findings.comparison import ComparedRows
+from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
+from tasks.findings.table import compare_findings
 from tasks.history.earlier_changes import add_earlier_changes
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
@@ -79,12 +80,11 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         metrics=metrics,
         slices=tuple(compare_slices(shared, pair.slices, options.seed)),
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
-        bias_corrected=correct_differences((before.folder, before.record), (after.folder, after.record), columns),
         changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
-        diagnosis=compare_diagnoses(pair),
+        findings=compare_findings(ComparedRows(pair, columns, options.seed)),
     )
 
 

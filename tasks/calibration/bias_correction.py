@@ -29,10 +29,10 @@ from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
+from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.run_labels import read_run_labels
 from tasks.record.judge_quality import CalibratedMetric, OwnLabels
 from tasks.record.run_record import RunRecord
-from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.runs.row_grouping import columns_with, group_names, read_groups
 from tasks.runs.run_folder import RunFolder
 

@@ -1,18 +1,16 @@
 """Hold the comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from metric_core.gates.rules import GateResult
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
 from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.changed_side import ChangedSide
-from tasks.comparison.diagnosis_changes import DiagnosisChanges
 from tasks.comparison.run_differences import RunDifferences
 from tasks.record.run_record import DeploymentRecord
-from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.runs.carried_evidence import describe_judgments
 from tasks.runs.finished_run import FinishedRun
 
@@ -58,6 +56,22 @@ class ComparedRun:
         )
 
 
+class ComparedFinding(Protocol):
+    """The comparison of a finding of two runs, whose type its room declares.
+
+    Attributes:
+        entry: Name of its entry in the JSON of a comparison.
+    """
+
+    entry: ClassVar[str]
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the entry."""
+
+
+F = TypeVar("F", bound=ComparedFinding)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
     """Two runs compared, or one run checked against a gate.
@@ -68,12 +82,11 @@ class RunComparison:
         differences: Differences besides the scores; None without a baseline.
         metrics: Comparisons of the metrics that both runs have.
         gate: Result of the gate; None without one.
-        bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
         changed: Mapping from a metric that is better or worse to what changed, system or judge, if there is evidence.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         slices: Comparisons of these metrics in each slice.
-        diagnosis: Changes of the diagnoses; None if a run has none.
+        findings: Comparisons of the findings of both runs.
     """
 
     b: ComparedRun
@@ -81,13 +94,16 @@ class RunComparison:
     differences: RunDifferences | None = None
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None
-    bias_corrected: Mapping[str, CorrectedMeanRecord] = field(default_factory=dict)
     changed: Mapping[str, ChangedSide] = field(default_factory=dict)
     seed: int = SEED
     match: str | None = None
     by: str | None = None
     slices: tuple[SliceComparison, ...] = field(default=())
-    diagnosis: DiagnosisChanges | None = None
+    findings: tuple[ComparedFinding, ...] = field(default=())
+
+    def find(self, kind: type[F]) -> F | None:
+        """Return the comparison of a finding; None if it was not compared."""
+        return next((each for each in self.findings if isinstance(each, kind)), None)
 
     @property
     def not_alike(self) -> tuple[str, ...]:
@@ -97,11 +113,12 @@ class RunComparison:
 
 def comparison_to_dict(comparison: RunComparison) -> Mapping[str, Any]:
     """Return the comparison as JSON content."""
-    content = asdict(comparison)
-    content["bias_corrected"] = {metric: mean.to_json() for metric, mean in comparison.bias_corrected.items()}
+    content = asdict(replace(comparison, findings=()))
+    del content["findings"]
     return {
         "like_for_like": not comparison.not_alike,
         "not_alike": list(comparison.not_alike),
         "level": LEVEL,
         **content,
+        **{each.entry: each.to_json() for each in comparison.findings},
     }

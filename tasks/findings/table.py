@@ -3,20 +3,19 @@
 A room is imported only if a run has one of its entries, or is about to compute one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
 from metric_core.errors import PluginError
-from metric_core.statistics.judge_variance import JudgeVariance
-from tasks.comparison.judge_evidence import JudgeEvidence
-from tasks.findings.finding import Finding, Lines, RunRecords, SecondJudgments
+from tasks.comparison.run_comparison import ComparedFinding, RunComparison
+from tasks.findings.comparison import ComparedRows, FindingComparison
+from tasks.findings.finding import Finding, Lines, RunRecords, WrittenRows
 from tasks.plugins.load_object import Group, installed_names, load_object
-from tasks.record.findings import Findings
+from tasks.record.findings import Findings, HasEntry
 from tasks.record.run_record import RunRecord
-from tasks.runs.finished_run import FinishedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,7 @@ class ListedFinding:
     Args:
         name: Module that declares the finding as `FINDING`, or the name of its entry point.
         entries: Names of its entries in the record or the summary of a run.
+        is_counted: Function that returns whether a run counts entries of its summary; None if the finding has none.
         is_kept: True if the history keeps these entries.
         nested: Name of the run folder that it writes into that of the run; empty without one.
         needs: Rooms of the findings that it builds on.
@@ -33,6 +33,7 @@ class ListedFinding:
 
     name: str
     entries: tuple[str, ...]
+    is_counted: Callable[[RunRecord], bool] | None = None
     is_kept: bool = False
     nested: str = ""
     needs: tuple[str, ...] = ()
@@ -52,10 +53,29 @@ class ListedFinding:
         return loaded
 
 
+def _has_panel(run: RunRecord) -> bool:
+    """Return whether several judges answered the same questions.
+
+    Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
+    """
+    return run.cascade is None and any((run.panel, *(judge.panel for judge in run.judges)))
+
+
+def _is_labelled(run: RunRecord) -> bool:
+    """Return whether people labelled rows of a run, or of the calibration of one of its metrics."""
+    return bool(run.calibration.metrics)
+
+
 TABLE: tuple[ListedFinding, ...] = (
+    ListedFinding("tasks.findings.diagnosis.diagnosis_finding", ("diagnosis",), lambda _: True, is_kept=True),
     ListedFinding("tasks.findings.judge.judge_finding", ("judge",)),
+    ListedFinding("tasks.findings.agreement.agreement_finding", ("judge",)),
+    ListedFinding("tasks.findings.certificate.certificate_finding", ("certificate",), is_kept=True),
+    ListedFinding("tasks.findings.panel.panel_finding", ("agreement",), _has_panel, is_kept=True),
+    ListedFinding("tasks.findings.cascade.cascade_finding", ("cascade",), lambda run: run.cascade is not None),
     ListedFinding("tasks.findings.repeats.repeats_finding", ("asked_again",)),
     ListedFinding("tasks.findings.variance.variance_finding", ("judge_variance",), needs=("anchor", "repeats")),
+    ListedFinding("tasks.findings.corrected.corrected_finding", ("bias_corrected",), _is_labelled),
     ListedFinding(
         "tasks.findings.anchor.anchor_finding", ("anchor",), is_kept=True, nested="anchor", needs=("repeats",)
     ),
@@ -88,32 +108,36 @@ def find_in(parts: Iterable[Findings]) -> Iterator[Finding]:
     yield from (each.load() for each in listed_findings() if not present.isdisjoint(each.entries))
 
 
+def count_findings(rows: WrittenRows) -> list[HasEntry]:
+    """Return the entries of findings for the summary of a run."""
+    counted = (each for each in listed_findings() if each.is_counted is not None and each.is_counted(rows.record))
+    loaded = (finding for each in counted if (finding := each.load()).count is not None)
+    return [entry for each in loaded if each.count is not None for entry in each.count(rows) if entry is not None]
+
+
+def compare_findings(rows: ComparedRows) -> tuple[ComparedFinding, ...]:
+    """Return the comparisons of the findings of two runs."""
+    sides = [side.run for side in (rows.pair.a, rows.pair.b) if side is not None]
+    parts = [part for run in sides for part in (run.record, run.summary)]
+    compared = (each.comparison.compare(rows) for each in find_in(parts) if each.comparison is not None)
+    return tuple(found for found in compared if found is not None)
+
+
+def compared_findings(comparison: RunComparison) -> Iterator[FindingComparison]:
+    """Yield how findings show two runs, for those that were compared."""
+    present = {found.entry for found in comparison.findings}
+    loaded = (each.load() for each in listed_findings() if not present.isdisjoint(each.entries))
+    yield from (finding.comparison for finding in loaded if finding.comparison is not None)
+
+
 def kept_entries(part: Findings) -> dict[str, Any]:
     """Return the entries of findings in a record that the history keeps, by name."""
     names = {name for each in listed_findings() if each.is_kept for name in each.entries}
     return {name: entry for name, entry in part.entries.items() if name in names and entry}
 
 
-def lines_of(run: RunRecords, kind: Literal["lines", "details", "notes", "lacks"]) -> Iterator[str]:
+def lines_of(run: RunRecords, kind: Literal["lines", "details", "reading", "notes", "lacks"]) -> Iterator[str]:
     """Yield the lines of all findings of a run, of one kind."""
     for finding in findings_of(run):
         lines: Lines = getattr(finding, kind)
         yield from lines(run)
-
-
-def judge_evidence(before: FinishedRun, after: FinishedRun) -> JudgeEvidence:
-    """Return what the findings of two runs say about their judge; of several that say something, the first."""
-    found = (each.judge_evidence for each in find_in((before.record, after.record)))
-    return next((find(before, after) for find in found if find is not None), JudgeEvidence())
-
-
-def judge_variances(record: RunRecord) -> dict[str, JudgeVariance]:
-    """Return the variance of the judge's scores by metric, as far as a run knows it."""
-    found = (each.judge_variances for each in find_in((record,)))
-    return {metric: variance for find in found if find is not None for metric, variance in find(record).items()}
-
-
-def second_judgments(record: RunRecord) -> dict[str, SecondJudgments]:
-    """Return metric -> row id -> the score of a row of a run and the one when it was judged again."""
-    found = (each.second_judgments for each in find_in((record,)))
-    return {metric: judged for find in found if find is not None for metric, judged in find(record).items()}

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from metric_core.errors import AssayError
 from metric_core.statistics.pairs import pair_scores
-from tasks.comparison.diagnosis_changes import count_lost_points
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.written_rows import find_written
+from tasks.findings.table import find_in
 from tasks.history.recorded_run import DATA, KeptQuestions, RecordedRun
 from tasks.runs.finished_run import FinishedRun
 
@@ -50,12 +50,14 @@ def _compare(pair: RunPair, before: RecordedRun) -> KeptQuestions:
 
 
 def _figures(pair: RunPair, left_out: set[str]) -> Iterator[tuple[str, list[float]]]:
-    """Yield the means of metrics and the counts of key points in both runs, without some rows."""
+    """Yield the means of metrics, and the figures of findings, in both runs without some rows."""
     for column in pair.columns():
         a, b = ({row: cell for row, cell in cells.items() if row not in left_out} for cells in (column.a, column.b))
         pairs = pair_scores(replace(column, a=a, b=b)).pairs
         for each in pairs:
             name = column.metric if len(pairs) == 1 else f"{column.metric} on {each.scale}"
             yield name, [float(each.a.mean()), float(each.b.mean())]
-    for part, counts in count_lost_points(pair, left_out).items():
-        yield f"key points lost by {part}", [*counts]
+    sides = [side.run.summary for side in (pair.a, pair.b) if side is not None]
+    for finding in find_in(sides):
+        found = {} if finding.kept_figures is None else finding.kept_figures(pair, left_out)
+        yield from ((name, [*values]) for name, values in found.items())

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import Field
-
-from metric_core.statistics.agreement import Agreement
 from tasks.record.findings import Findings
-from tasks.record.judge_quality import Certificate
-from tasks.record.run_summary import DiagnosisCounts
 from tasks.runs.outcome import RunOutcome, Trigger
 
 SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS, CERTIFIED = (
@@ -124,9 +119,6 @@ class RunDetails(Findings):
         kept_questions: Rows that the run shares with the one before, if some of its questions are others.
     """
 
-    diagnosis: DiagnosisCounts | None = None
-    agreement: dict[str, dict[str, Agreement]] = Field(default_factory=dict)
-    certificate: Certificate | None = None
     undelivered: tuple[str, ...] = ()
     kept_questions: KeptQuestions | None = None
 

@@ -101,10 +101,8 @@ def _build(folder: Path, record: RunRecord, summary: RunSummary | None, outcome:
 
 
 def _details(record: RunRecord, summary: RunSummary | None) -> RunDetails:
-    typed = {} if summary is None else {name: getattr(summary, name) for name in ("diagnosis", "agreement")}
-    typed |= {"certificate": record.certificate}
     of_summary = {} if summary is None else kept_entries(summary)
-    return RunDetails(**{name: found for name, found in typed.items() if found} | of_summary | kept_entries(record))
+    return RunDetails(**of_summary | kept_entries(record))
 
 
 def _read_time(text: str) -> datetime:
@@ -135,7 +133,7 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
 
 def _answers_again(record: RunRecord) -> str:
     """Return whether the judges answer as they did; empty if no finding knows."""
-    found = (each.judge_version for each in find_in((record,)))
+    found = (each.on_judge.version for each in find_in((record,)))
     return next((version for find in found if find is not None and (version := find(record))), "")
 
 

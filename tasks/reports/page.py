@@ -19,7 +19,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, FileSyste
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from tasks.findings.finding import Templated
+from tasks.findings.parts import Templated
 from tasks.reports.documents.blocks import Block
 from tasks.reports.documents.html import to_html
 

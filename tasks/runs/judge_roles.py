@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from metric_core.prompts.judge_questions import CustomKind
 from metric_core.question_kinds import KindGroup, QuestionKind
-from tasks.models.judges.protocol import JudgeIdentity
+from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
+from tasks.options.model_backends import find_backend
+from tasks.plugins.load_object import Group
 from tasks.record.run_record import AnsweringJudge, RunRecord
 from tasks.record.stored_figures import JudgeName
 from tasks.runtime.usage import KindUsage
@@ -52,3 +54,17 @@ def with_usage(judges: Iterable[AnsweringJudge], kinds: Mapping[str, KindUsage])
     return tuple(
         replace(each, usage=sum((kinds[kind] for kind in each.kinds if kind in kinds), KindUsage())) for each in judges
     )
+
+
+def judge_name(record: RunRecord) -> str | None:
+    """Return the name by which people know the judge of a run; None for a run without a judge."""
+    if record.judge.backend == NO_JUDGE.backend:
+        return None
+    if panel := panel_of(record):
+        return f"panel of {len(panel)}"
+    return find_backend(Group.JUDGES, record.judge.backend).label or record.judge.model
+
+
+def panel_of(record: RunRecord) -> tuple[JudgeIdentity, ...]:
+    """Return the members of the panel of a run; empty without one."""
+    return () if record.cascade is not None else record.panel

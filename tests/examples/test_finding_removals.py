@@ -87,8 +87,8 @@ def copy_without_findings(names: Collection[str], folder: Path, *others: str) ->
     rooms = [ROOMS[name] for name in names]
     gone = modules_of(rooms)
     copy = copy_without(rooms, folder, *others)
-    for path in (*TABLES, OPTIONS):
-        (copy / path).write_text(without_lines((copy / path).read_text(encoding="utf-8"), gone), encoding="utf-8")
+    for file in (*TABLES, OPTIONS):
+        (copy / file).write_text(without_lines((copy / file).read_text(encoding="utf-8"), gone), encoding="utf-8")
     outside = [path for path in modules("tests", "benchmarks") if (copy / path).is_file()]
     while own := [path for path in outside if any(is_in(name, gone) for name in imported_modules(text_of(path)))]:
         for path in own:

@@ -22,10 +22,11 @@ from metric_core.prompts.judge_questions import JudgeQuestion
 from tasks.calibration.label_imports import draw_disagreements, import_labels
 from tasks.calibration.label_sampling import SampleOptions, draw_sample
 from tasks.calibration.run_labels import Disagreement
+from tasks.findings.cascade.cascade_finding import CascadeCounts, cascade_lines
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.opening.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
-from tasks.reports.calibration.cascade_text import cascade_lines, sureness_lines
+from tasks.reports.calibration.cascade_text import sureness_lines
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import says
 from tests.tasks.calibration.test_stored_labels import export
@@ -131,7 +132,8 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     assert questions == {(CHEAP, "verdict"): ROWS, (DEAR, "verdict"): ROWS, (DEAR, "claims"): ROWS}
     assert summary_of(before)["cascade"] == {ABOUT: {"asked": ROWS, "alone": 0}}
     assert (
-        "no labels say how sure cheap.json must be" in cascade_lines(before.record.cascade, before.summary.cascade)[0]
+        "no labels say how sure cheap.json must be"
+        in cascade_lines(before.record.cascade, before.summary.find_all(CascadeCounts))[0]
     )
 
     label_all(before, tmp_path / "few.jsonl", 30)
@@ -150,7 +152,7 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     sure = ROWS - UNSURE
     assert summary_of(after)["cascade"] == {ABOUT: {"asked": ROWS, "alone": sure}}
     assert "agreement" not in summary_of(after)
-    [line] = cascade_lines(after.record.cascade, after.summary.cascade)
+    [line] = cascade_lines(after.record.cascade, after.summary.find_all(CascadeCounts))
     assert "cheap.json gave 60 of 80 verdicts alone (75 % saved)" in line
     assert "0 of 60 labels of faithfulness" in line
     assert "Cascade of two judges" in (after.folder / "report.html").read_text("utf-8")

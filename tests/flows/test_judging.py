@@ -15,11 +15,12 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.schemas.objects import Artifact, FlowRun, StateType
 
-from deployments.cli._support.run_lines import agreement_line, usage_lines
+from deployments.cli._support.run_lines import usage_lines
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
+from tasks.findings.panel.panel_finding import PanelAgreement, agreement_line
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.run.summary_rows import usage_table
@@ -121,10 +122,8 @@ def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> 
     assert support["kappa"] == pytest.approx((0.75 - 0.78125) / (1 - 0.78125))
     assert [judge["backend"] for judge in manifest["panel"]] == ["scripted", "scripted"]
     assert manifest["judge"]["backend"] == "panel"
-    assert (
-        agreement_line(RunSummary.model_validate(summary))
-        == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
-    )
+    agreement = RunSummary.model_validate(summary).find_all(PanelAgreement)
+    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
 
 
 def test_single_judge_has_no_agreement(tmp_path: Path) -> None:

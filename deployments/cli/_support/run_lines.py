@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from metric_core.reasons import why_left_out
-from metric_core.statistics.agreement import Agreement
 from tasks.record.run_summary import RunSummary
 from tasks.runtime.usage import StageUsage
 
@@ -68,24 +67,3 @@ def failure_lines(usage: StageUsage) -> Iterator[str]:
     yield from (f"failed answers, {reason}: {count:,}" for reason, count in failed[:_MOST_REASONS])
     if rest := failed[_MOST_REASONS:]:
         yield f"failed answers, for {len(rest)} other reasons: {sum(count for _, count in rest):,}"
-
-
-def agreement_line(summary: RunSummary) -> str | None:
-    """Return a line about the agreement of the judges of a panel; None without a panel.
-
-    >>> support = Agreement(("a", "b"), 20, 20, 20, agreement=0.9, kappa=0.7812, alpha=0.7, unlabelled={})
-    >>> agreement_line(RunSummary(rows=9, metrics=(), agreement={"verdicts": {"support": support}}))
-    'agreement of 2 judges: support 0.90 (kappa 0.78, 20 answers)'
-    """
-    groups = {name: found for stage in summary.agreement.values() for name, found in stage.items()}
-    if not groups:
-        return None
-    judges = max(len(found.judges) for found in groups.values())
-    return f"agreement of {judges} judges: " + ", ".join(_agreement(name, found) for name, found in groups.items())
-
-
-def _agreement(name: str, found: Agreement) -> str:
-    if found.agreement is None:
-        return f"{name} - (nothing to compare)"
-    kappa = "" if found.kappa is None else f"kappa {found.kappa:.2f}, "
-    return f"{name} {found.agreement:.2f} ({kappa}{found.compared:,} answers)"

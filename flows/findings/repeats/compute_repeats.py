@@ -8,9 +8,9 @@ from flows.findings.repeats.preview_repeats import preview_rows_again, repeat_li
 from flows.findings.repeats.repeated_rows import can_ask_again
 from flows.findings.run_finding import ComputedRun, Found, RunFinding
 from flows.planning.run_plan import RunPlan
+from tasks.findings.judge_facts import judge_variances
 from tasks.findings.repeats.repeat_options import RepeatOptions
 from tasks.findings.repeats.repeat_record import AskedAgain
-from tasks.findings.table import judge_variances
 
 
 def ask_chosen_rows(run: ComputedRun) -> Found:

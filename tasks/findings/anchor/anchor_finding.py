@@ -7,7 +7,9 @@ from tasks.findings.anchor.anchor_evidence import AnchorEvidence
 from tasks.findings.anchor.anchor_record import AnchorOf, AnchorRecord, repeat_of
 from tasks.findings.anchor.anchor_view import anchor_line, anchor_view
 from tasks.findings.anchor.judge_incidents import find_judge_incidents
-from tasks.findings.finding import Finding, RunRecords, Templated
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.on_judge import OnJudge
+from tasks.findings.parts import Templated
 from tasks.findings.repeats.judge_drift import find_changed_judges
 from tasks.record.findings import Findings
 
@@ -62,7 +64,5 @@ FINDING = Finding(
     section=anchor_section,
     lacks=missing_scores,
     history=anchor_columns,
-    judge_evidence=AnchorEvidence,
-    judge_incidents=find_judge_incidents,
-    judge_version=judge_version,
+    on_judge=OnJudge(evidence=AnchorEvidence, incidents=find_judge_incidents, version=judge_version),
 )

@@ -1,9 +1,10 @@
 """Show what a run shares with the run that it was compared with."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.findings.finding import Fact, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Fact
 from tasks.record.other_runs import BaselineRecord
 from tasks.runtime.wording import shorten_path
 
@@ -28,7 +29,7 @@ def baseline_facts(run: RunRecords) -> Iterator[Fact]:
     yield Fact("Baseline", (baseline.folder,), counts + (f" ({columns})" if columns else ""))
 
 
-def changed_columns(run: RunRecords) -> Callable[[str], Mapping[str, Any]]:
+def changed_columns(run: RunRecords, _row_ids: Sequence[str]) -> Callable[[str], Mapping[str, Any]]:
     """Return a function that returns the columns of a row that changed since the baseline."""
     baseline = run.record.find(BaselineRecord)
     changed = {} if baseline is None else {row.row_id: row.columns for row in baseline.rows_changed}

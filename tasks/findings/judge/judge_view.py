@@ -1,16 +1,14 @@
 """Describe the judge of a run: its name, its members, what it answers, and what it cost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
 from tasks.record.run_record import AnsweringJudge, RunRecord
-from tasks.record.run_summary import RunSummary
-from tasks.reports.run.judge_name import judge_line, judge_panel
+from tasks.runs.judge_roles import judge_name, panel_of
 from tasks.runtime.usage import KindUsage
-from tasks.runtime.wording import format_percent
 
 _TITLES = {
     NO_JUDGE.backend: "No judge",
@@ -20,9 +18,9 @@ _TITLES = {
 }
 
 
-def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
+def judge_view(record: RunRecord) -> dict[str, Any]:
     """Return the judge for the page."""
-    judge, panel = record.judge, judge_panel(record)
+    judge, panel = record.judge, panel_of(record)
     facts = find_backend(Group.JUDGES, judge.backend)
     return {
         **{name: getattr(judge, name) for name in ("backend", "model", "revision", "note")},
@@ -30,8 +28,16 @@ def judge_view(record: RunRecord, summary: RunSummary) -> dict[str, Any]:
         "line": judge_line(record),
         "panel": [{"model": member.model, "note": member.note} for member in panel],
         "roles": _roles(record),
-        "agreement": list(_agreement(summary)),
     }
+
+
+def judge_line(record: RunRecord) -> str | None:
+    """Return which judge gave the verdicts of a run, and whether it is calibrated; None for a run without a judge."""
+    if (name := judge_name(record)) is None:
+        return None
+    measured = ", ".join(record.calibration.metrics)
+    calibrated = f"calibrated for {measured}" if measured else "not calibrated"
+    return f"{name}, {calibrated}"
 
 
 def judge_lines(judges: Sequence[AnsweringJudge]) -> list[str]:
@@ -75,16 +81,3 @@ def _cost(usage: KindUsage) -> str:
         words.append(f"{usage.requests:,} request{'s' * (usage.requests != 1)}")
         words.append(f"{usage.prompt_tokens:,} tokens in, {usage.output_tokens:,} out")
     return ", ".join(words)
-
-
-def _agreement(summary: RunSummary) -> Iterator[dict[str, str]]:
-    for groups in summary.agreement.values():
-        for name, found in groups.items():
-            yield {
-                "about": name.replace("_", " "),
-                "share": "none compared"
-                if found.agreement is None
-                else f"{format_percent(found.agreement)} of pairs of labels equal",
-                "alpha": "" if found.alpha is None else f"Krippendorff's alpha {found.alpha:.2f}",
-                "items": f"{found.compared:,} of {found.items:,} items",
-            }

@@ -1,6 +1,7 @@
 """Declare the rows of a run that were asked about again, which other findings read."""
 
 from tasks.findings.finding import Finding
+from tasks.findings.on_judge import OnJudge
 from tasks.findings.repeats.repeat_record import AskedAgain
 from tasks.record.run_record import RunRecord
 
@@ -14,4 +15,4 @@ def read_second_judgments(record: RunRecord) -> dict[str, dict[str, tuple[float,
     return {metric: again.scores[metric] for metric in again.variance if metric in again.scores}
 
 
-FINDING = Finding(record=(AskedAgain,), second_judgments=read_second_judgments)
+FINDING = Finding(record=(AskedAgain,), on_judge=OnJudge(second_judgments=read_second_judgments))

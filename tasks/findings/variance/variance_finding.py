@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from tasks.findings.finding import Fact, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.on_judge import OnJudge
+from tasks.findings.parts import Fact
 from tasks.findings.variance.variance_record import VarianceRecord, VarianceRecords
 from tasks.record.run_record import RunRecord
 
@@ -51,5 +53,5 @@ def variances_of(record: RunRecord) -> Mapping[str, VarianceRecord]:
 
 
 FINDING = Finding(
-    record=(VarianceRecords,), lines=variance_lines, of_judge=variance_facts, judge_variances=variances_of
+    record=(VarianceRecords,), lines=variance_lines, of_judge=variance_facts, on_judge=OnJudge(variances=variances_of)
 )

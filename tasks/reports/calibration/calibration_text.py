@@ -8,11 +8,11 @@ from metric_core.calibration.figure_intervals import TOO_FEW
 from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Calibration, SavedCalibration, format_date
+from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.human_agreement import read_agreements
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.record.judge_quality import Audit, CalibratedMetric
 from tasks.record.run_record import RunRecord
-from tasks.record.run_summary import CorrectedMeanRecord
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.documents.blocks import Line, Table, make_table, own
 from tasks.reports.documents.markdown import to_markdown

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tasks.calibration.bias_correction import Method
-from tasks.record.run_summary import CorrectedMeanRecord
+from tasks.calibration.corrected_means import CorrectedMeanRecord
 
 _UNEXPLAINED = "the labelled rows do not determine it"
 """Reason in runs whose summary does not name one."""

@@ -1,19 +1,16 @@
 """A comparison as a document, for terminal and Markdown; its page shows parts of it beside its drawings."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from urllib.parse import quote
+from collections.abc import Iterable, Iterator, Sequence
 
-from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.slice_comparison import SliceComparison
-from tasks.comparison.diagnosis_changes import DiagnosisChange, describe_changes
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
+from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
     changed_sentences,
     check_numbers,
-    correction_sentences,
     detectable_sentences,
     headline,
     interval_sentences,
@@ -49,9 +46,6 @@ MOST_PASSED = 12
 """Maximum number of passed rules that a terminal lists."""
 
 _MOST_SLICES = 100
-_ROWS_NAMED = 3
-"""Rows named per change of a diagnosis."""
-
 _NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
 _EXTRA = ("p", "effect")
 _TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
@@ -80,17 +74,19 @@ def comparison_document(comparison: RunComparison, most_rows: int) -> list[Block
 def _scores(comparison: RunComparison, most_rows: int | None) -> Iterator[Block]:
     if comparison.a is not None:
         yield Line(own(headline(comparison.metrics)), is_strong=True)
-    if comparison.diagnosis is not None:
-        yield Line(own(describe_changes(comparison.diagnosis)), is_strong=True)
+    for finding in compared_findings(comparison):
+        yield from (Line(own(sentence), is_strong=True) for sentence in finding.headline(comparison))
     sides = (("A", comparison.a), ("B" if comparison.a else "run", comparison.b))
     yield Items((*(_side(name, side) for name, side in sides if side), *row_sentences(comparison)))
     if comparison.metrics:
         yield from _metrics(comparison)
+        for finding in compared_findings(comparison):
+            yield from () if finding.tables is None else finding.tables(comparison)
         if comparison.slices:
             yield Section(headline_of_slices(comparison.slices), tuple(slice_blocks(comparison.slices, _MOST_SLICES)))
         yield from _rows(comparison, most_rows)
-    if rows := diagnosis_table(comparison):
-        yield Section(own("Rows whose diagnosis changed"), (rows,))
+    for finding in compared_findings(comparison):
+        yield from () if finding.last is None else finding.last(comparison)
     yield from settings(comparison)
 
 
@@ -121,27 +117,6 @@ def gate_blocks(gate: GateResult) -> Iterator[Block]:
         yield Items(tuple(gate.left_out), Tone.MUTED)
 
 
-def diagnosis_table(comparison: RunComparison, on_page: Collection[str] = ()) -> Table | None:
-    """Return the changes of the diagnoses; None if there are none.
-
-    Args:
-        on_page: Names of the rows that the page shows, and that it links to.
-    """
-    changes = comparison.diagnosis.changes if comparison.diagnosis is not None else ()
-    headings = ("A", "B", "because of", "rows", "such as")
-    rows = [
-        (
-            own(change.before),
-            own(change.after, Tone.PLAIN if change.is_loss is None else _CHANGE_TONES[change.is_loss]),
-            own(str(change.cause)),
-            f"{change.count:,}",
-            _name_rows(change, on_page),
-        )
-        for change in changes
-    ]
-    return make_table(headings, rows, ("rows",)) if rows else None
-
-
 def slice_blocks(slices: Sequence[SliceComparison], most: int | None) -> Iterator[Block]:
     """Yield the slices: first those that stand out and the worst of each other metric, then the others.
 
@@ -156,16 +131,6 @@ def slice_blocks(slices: Sequence[SliceComparison], most: int | None) -> Iterato
         more = [Line(own(f"{left:,} more are in the page and in the JSON."))] if left else []
         title = own(f"{len(others):,} more slices and metrics")
         yield Section(title, (_slice_table(others[:most]), *more), is_folded=True, is_long=True)
-
-
-def class_counts(comparison: RunComparison) -> Table | None:
-    """Return the number of rows of each class in both runs; None if a run has no diagnoses."""
-    found = comparison.diagnosis
-    if found is None:
-        return None
-    names = [name for name in (*(each.name for each in CLASSES), UNDIAGNOSED) if found.a.get(name) or found.b.get(name)]
-    rows = [(own(name), f"{found.a.get(name, 0):,}", f"{found.b.get(name, 0):,}") for name in names]
-    return make_table(("class", "A", "B"), rows, ("A", "B"))
 
 
 def settings(comparison: RunComparison) -> Iterator[Block]:
@@ -198,7 +163,7 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
     )
     sentences = (
         *changed_sentences(comparison),
-        *correction_sentences(comparison),
+        *(sentence for each in compared_findings(comparison) for sentence in each.sentences(comparison)),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),
         *interval_sentences(comparison),
@@ -253,11 +218,3 @@ def _checks(checks: Iterable[Check]) -> Table:
 
 def _reason(check: Check) -> Text:
     return own(f"{check.outcome}: "), check.subject, own(f", {check.rule}: {check.reason}")
-
-
-def _name_rows(change: DiagnosisChange, on_page: Collection[str]) -> Text:
-    shown = change.rows if on_page else change.rows[:_ROWS_NAMED]
-    names = [Span(name, link=f"row-{quote(name)}" if name in on_page else "") for name in shown]
-    more = change.count - len(shown)
-    separated = [part for name in names for part in (name, own(", "))][:-1]
-    return (*separated, *([own(f", and {more:,} more")] if more else []))

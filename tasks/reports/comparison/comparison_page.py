@@ -3,12 +3,10 @@
 from pathlib import PurePath
 
 from metric_core.statistics.resampling import LEVEL
-from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
+from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_document import (
     caution,
-    class_counts,
-    diagnosis_table,
     gate_blocks,
     settings,
     slice_blocks,
@@ -17,7 +15,6 @@ from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
     changed_sentences,
-    correction_sentences,
     format_p,
     headline,
     question_sentence,
@@ -26,7 +23,7 @@ from tasks.reports.comparison.comparison_words import (
 from tasks.reports.comparison.slices_words import headline_of_slices
 from tasks.reports.documents.blocks import Items
 from tasks.reports.documents.html import to_html
-from tasks.reports.page import render_page
+from tasks.reports.page import render_page, render_part
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.wording import format_percent, shorten_path
@@ -44,8 +41,10 @@ def comparison_page(comparison: RunComparison) -> str:
         RunFolderError: A run folder is incomplete.
     """
     rows, too_many = changed_rows(comparison)
-    counts, moved = class_counts(comparison), diagnosis_table(comparison, [row["name"] for row in rows])
-    corrections = (*changed_sentences(comparison), *correction_sentences(comparison))
+    findings, names = [*compared_findings(comparison)], [row["name"] for row in rows]
+    said = (sentence for each in findings for sentence in each.sentences(comparison))
+    sentences = (*changed_sentences(comparison), *said)
+    parts = (each.section(comparison, names) for each in findings if each.section is not None)
     metrics = FinishedRun(comparison.b.folder).record.metrics
     spans = {metric.key: metric.bounds[1] - metric.bounds[0] for metric in metrics if metric.bounds is not None}
     content = {
@@ -55,9 +54,9 @@ def comparison_page(comparison: RunComparison) -> str:
         "questions": question_sentence(comparison),
         "caution": to_html(caution(comparison)),
         "gate": to_html(gate_blocks(comparison.gate) if comparison.gate else ()),
-        "corrections": to_html([Items(corrections)] if corrections else ()),
-        "counts": None if counts is None else to_html([counts]),
-        "moved": None if moved is None else to_html([moved]),
+        "headlines": [sentence for each in findings for sentence in each.headline(comparison)],
+        "sentences": to_html([Items(sentences)] if sentences else ()),
+        "sections": [render_part(part, {}) for part in parts],
         "differences": to_html([Items(tuple(row_sentences(comparison))), *settings(comparison)]),
         "metrics": metric_views(comparison.metrics, spans),
         "slices": to_html(slice_blocks(comparison.slices, None) if comparison.slices else (), "Slices"),
@@ -66,7 +65,6 @@ def comparison_page(comparison: RunComparison) -> str:
         "too_many": too_many,
         "level": format_percent(LEVEL),
         "width": WIDTH,
-        "describe_changes": describe_changes,
         "format_p": format_p,
         "shorten_path": shorten_path,
         "moment_text": format_timestamp,

@@ -8,6 +8,7 @@ from typing import Any
 from metric_core.records import Direction
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
+from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_evidence import evidence_groups
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_words import format_signed
@@ -22,10 +23,8 @@ from tasks.runs.finished_run import FinishedRun
 MOST_ROWS = 100
 """Maximum number of rows on a page."""
 
-_MOST_BY_DIAGNOSIS = 40
-"""Maximum number of rows on the page because of their diagnosis alone."""
-
-_KINDS = {True: "worse", False: "better", None: "other"}
+_MOST_BY_FINDINGS = 40
+"""Maximum number of rows on the page because of findings alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,9 @@ def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
         return [], 0
     shown = names[:MOST_ROWS]
     sides = [_read(folder, comparison.match, shown) for folder in (comparison.a.folder, comparison.b.folder)]
-    diagnoses = _diagnosis_of_rows(comparison)
-    rows = [_row(name, *sides) | {"diagnosis": diagnoses.get(name)} for name in shown]
+    findings = compared_findings(comparison)
+    values = [each.row_values(comparison) for each in findings if each.row_values is not None]
+    rows = [_row(name, *sides) | {key: found for of in values for key, found in of(name).items()} for name in shown]
     return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(shown)
 
 
@@ -67,7 +67,8 @@ def _select_rows(comparison: RunComparison) -> list[str]:
     lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
     longest = max(map(len, lists), default=0)
     by_score = [rows[i].row for i in range(longest) for rows in lists if i < len(rows)]
-    return list(dict.fromkeys([*_rows_by_diagnosis(comparison), *by_score]))
+    by_findings = [name for finding in compared_findings(comparison) for name in finding.rows(comparison)]
+    return list(dict.fromkeys([*by_findings[:_MOST_BY_FINDINGS], *by_score]))
 
 
 def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
@@ -146,19 +147,3 @@ def _format_value(cell: Mapping[str, Any]) -> str:
     if "label" in cell:
         return str(cell["label"])
     return f"{cell['status']}: {cell.get('reason', '')}"
-
-
-def _rows_by_diagnosis(comparison: RunComparison) -> list[str]:
-    """Return the names of the rows to show because their answers were lost or regained, lost ones first."""
-    changes = comparison.diagnosis.changes if comparison.diagnosis is not None else ()
-    return [name for change in changes if change.is_loss is not None for name in change.rows][:_MOST_BY_DIAGNOSIS]
-
-
-def _diagnosis_of_rows(comparison: RunComparison) -> dict[str, dict[str, str]]:
-    """Return the change of the diagnosis of each row whose diagnosis changed, by the name of the row."""
-    changes = comparison.diagnosis.changes if comparison.diagnosis is not None else ()
-    return {
-        name: {"a": change.before, "b": change.after, "kind": _KINDS[change.is_loss]}
-        for change in changes
-        for name in change.rows
-    }

@@ -11,7 +11,6 @@ from metric_core.statistics.summary import TOO_NARROW, describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_differences import RowDifferences
 from tasks.comparison.written_rows import describe_retired, describe_written
-from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runtime.wording import format_percent
@@ -242,12 +241,6 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
         if metric.categories:
             counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())
             yield f"{metric.metric}: {counts}; {metric.relabelled} rows changed theirs"
-
-
-def correction_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield the difference of the bias-corrected means of each metric that a calibration covers in both runs."""
-    for metric, mean in comparison.bias_corrected.items():
-        yield f"{metric}: {CorrectionText.of_mean(mean, is_difference=True)}"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from metric_core.diagnosis.classes import SystemPart
+from tasks.findings.table import find_in
 from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
 from tasks.history.incident import Incident
@@ -153,32 +153,20 @@ def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> Tab
     return make_table(headings, rows)
 
 
-def key_point_counts(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
-    """Return the key points of each run, and those that each part of the system lost; lists of zeros are left out.
-
-    Args:
-        runs: Runs, oldest first; one that judged no key points has None.
-    """
-    names = {
-        "points": "key points",
-        **{str(part): f"lost by the {part}" for part in SystemPart},
-        "unknown": "lost by an unknown part",
-    }
-    found = [(None if run.details.diagnosis is None else run.details.diagnosis.key_points) or {} for run in runs]
-    counts = {words: [each.get(name) for each in found] for name, words in names.items()}
-    return {words: of_runs for words, of_runs in counts.items() if any(of_runs)}
-
-
-def table_of_key_points(runs: Sequence[RecordedRun]) -> Table | None:
-    """Return a table of key points, a column per run; None if no run judged any.
+def table_of_findings(runs: Sequence[RecordedRun]) -> Table | None:
+    """Return a table of counts of findings, such as key points, a column per run; None if no run has any.
 
     Args:
         runs: Runs, oldest first.
     """
-    counts = key_point_counts(runs)
-    headings = ["", *_start_times(runs)]
-    rows = [[words, *("-" if count is None else f"{count:,}" for count in found)] for words, found in counts.items()]
-    return make_table(headings, rows) if rows else None
+    kept = [run.details for run in runs]
+    found = [finding.history_rows(kept) for finding in find_in(kept) if finding.history_rows is not None]
+    rows = [
+        [words, *("-" if count is None else f"{count:,}" for count in counts)]
+        for each in found
+        for words, counts in each.items()
+    ]
+    return make_table(["", *_start_times(runs)], rows) if rows else None
 
 
 def _start_times(runs: Sequence[RecordedRun]) -> list[str]:

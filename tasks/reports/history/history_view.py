@@ -18,7 +18,6 @@ from tasks.reports.history.history_text import (
     VERSION_WORDS,
     describe_outcome,
     describe_version_change,
-    key_point_counts,
 )
 from tasks.runs.run_folder import COMPARISON, MANIFEST, REPORT
 from tasks.runtime.wording import shorten
@@ -114,8 +113,6 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "kept": _sparse(_kept(run, places) for run in runs),
         "metrics": _metric_columns(runs),
         **_findings(runs),
-        "diagnosis": _diagnosis_columns(runs),
-        "key_points": key_point_counts(runs),
         "slices": _slices(runs),
         "incidents": [_incident(incident, places, times) for incident in incidents],
     }
@@ -226,15 +223,6 @@ def _metric_column(key: str, found: Sequence[RecordedMetric | None]) -> dict[str
             for state in ("scored", "undefined", "failed")
         },
     }
-
-
-def _diagnosis_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
-    """Return the number of rows in each class of the diagnosis; classes without rows are left out."""
-    diagnoses = [run.details.diagnosis for run in runs]
-    found = [{} if each is None else {one.name: one.count for one in each.classes} for each in diagnoses]
-    names = dict.fromkeys(name for classes in reversed(found) for name in classes)
-    columns = {name: [classes.get(name) for classes in found] for name in names}
-    return {name: counts for name, counts in columns.items() if any(counts)}
 
 
 def _scaled(metric: RecordedMetric | None, figure: str) -> int | None:

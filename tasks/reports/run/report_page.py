@@ -19,14 +19,14 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
 from tasks.findings.finding import RunRecords
+from tasks.findings.parts import Templated
 from tasks.findings.table import findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
+from tasks.reports.documents.blocks import Block
 from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page, render_part
-from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.judge_name import judge_line, judge_name
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
@@ -106,10 +106,14 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     summaries = _summaries(folder, record, summary)
     metric_scales = [MetricScale.of_metric(metric) for metric in record.metrics]
     cells = read_cells(folder / SCORES)
-    run = RunRecords(record, summary)
+    run = RunRecords(record, summary, folder)
     means = {key: mean for each in findings_of(run) if each.means is not None for key, mean in each.means(run).items()}
+    parts: dict[str, list[Markup]] = {}
+    for each in findings_of(run):
+        for key, part in ({} if each.of_metric is None else each.of_metric(run)).items():
+            parts.setdefault(key, []).append(render_part(part, {}))
     metrics = [
-        metric_view(metric, numbers, cells, summary.bias_corrected.get(metric.key), means.get(metric.key))
+        metric_view(metric, numbers, cells, parts.get(metric.key, ()), means.get(metric.key))
         for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
     chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary.slices))
@@ -118,7 +122,6 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         run,
         {
             "run": _run_view(run),
-            "diagnosis": diagnosis_view(summary.diagnosis),
             "metrics": metrics,
             "worst": [metrics[i] for i in worst_metrics(metric_scales, summaries)],
             "rows": rows,
@@ -157,8 +160,8 @@ def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[Met
 def _rows(folder: Path, run: RunRecords, metric_scales: Sequence[MetricScale], rows_of_run: _Chosen) -> _Rows:
     record, chosen = run.record, rows_of_run.order[: rows_of_run.most]
     match, rankings = entity_match(record.metrics), ranking_metrics(record.metrics)
-    values = [each.rows(run) for each in findings_of(run) if each.rows is not None]
-    diagnoses, contradicted = read_row_diagnoses(folder, chosen), read_contradicted(folder)
+    values = [each.rows(run, chosen) for each in findings_of(run) if each.rows is not None]
+    contradicted = read_contradicted(folder)
     disagreements: set[Disagreement] = set()
     embedded: list[str] = []
     room = LARGEST_DATA
@@ -167,7 +170,6 @@ def _rows(folder: Path, run: RunRecords, metric_scales: Sequence[MetricScale], r
         disagreeing = _disagreements(tables, contradicted)
         more = {
             "slices": rows_of_run.slices.find(tables.sample),
-            "diagnosis": diagnoses.get(row_id),
             "disagreements": disagreeing,
         }
         for find in values:
@@ -192,13 +194,11 @@ def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Dis
 
 
 def _run_view(run: RunRecords) -> dict[str, Any]:
-    record, summary = run.record, run.summary
+    record = run.record
     names = ("run_id", "created", "seconds", "rows", "rows_read", "source", "embedder", "language", "versions")
     return {
         **{name: getattr(record, name) for name in (*names, "repetition", "bad_row_count")},
         "left_out": {metric: why_left_out(columns) for metric, columns in record.left_out.items()},
-        "judge": judge_line(record),
-        "verdict": diagnosis_line(summary.diagnosis, judge_name(record)),
         "meaning": verdict_line(record),
         "languages": language_view(record),
         "title": Path(shown_source(record.source)).name or "an evaluation",
@@ -206,6 +206,7 @@ def _run_view(run: RunRecords) -> dict[str, Any]:
         "warnings": [*(f"too few scores: {failure}" for failure in record.failures), *record.warnings],
         "bad_rows": record.bad_rows[:BAD_ROWS_SHOWN],
         "notes": [*lines_of(run, "notes")],
+        "reading": [*lines_of(run, "reading")],
         "stages": to_html([stage_table(record)], "Table of stages"),
         "tables": [stage for stage in Stage if stage in record.stages and stage is not Stage.AGGREGATION],
     }
@@ -218,5 +219,12 @@ def _page(run: RunRecords, content: Mapping[str, Any]) -> str:
     drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
     cell = {"cell_width": CELL_WIDTH, "cell_height": CELL_HEIGHT}
     shared = {**content, **cell, "drawing": drawing}
-    sections = [render_part(each.section(run), shared) for each in findings_of(run) if each.section is not None]
-    return render_page("report.html.j2", {**shared, "data": data, "sections": sections}, _STYLES, _SCRIPTS)
+    findings = [*findings_of(run)]
+    parts: dict[str, list[Templated | Sequence[Block] | None]] = {
+        "headers": [each.header(run) for each in findings if each.header is not None],
+        "subheaders": [each.subheader(run) for each in findings if each.subheader is not None],
+        "sections": [each.section(run) for each in findings if each.section is not None],
+        "filters": [each.filter(run) for each in findings if each.filter is not None],
+    }
+    rendered = {place: [render_part(part, shared) for part in found] for place, found in parts.items()}
+    return render_page("report.html.j2", {**shared, "data": data, **rendered}, _STYLES, _SCRIPTS)

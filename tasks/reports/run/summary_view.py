@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from markupsafe import Markup
 
 from metric_core.records import Direction, Status
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import Distribution, MetricSummary
 from tasks.record.run_record import MetricRecord
-from tasks.record.run_summary import CorrectedMeanRecord
-from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed, format_number
 from tasks.reports.run.score_table import BINS, NEUTRAL, MetricScale, histogram
 from tasks.reports.run.summary_rows import distribution_notes
@@ -42,14 +41,14 @@ def metric_view(
     metric: MetricRecord,
     summary: MetricSummary,
     cells: pa.Table,
-    correction: CorrectedMeanRecord | None = None,
+    parts: Sequence[Markup] = (),
     before: float | None = None,
 ) -> dict[str, Any]:
     """Return a metric for the page.
 
     Args:
         cells: Score table.
-        correction: Bias-corrected mean; None if no calibration covers the metric.
+        parts: Further parts below the mean.
         before: Mean in the baseline; None without one.
     """
     metric_scale = MetricScale.of_metric(metric)
@@ -70,7 +69,7 @@ def metric_view(
         "change": None if before is None or distribution is None else f"{distribution.mean - before:+.3f}",
         "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary.scales.items()],
         "categories": _categories(summary.categories),
-        "correction": None if correction is None else CorrectionText.of_mean(correction),
+        "parts": parts,
     }
 
 

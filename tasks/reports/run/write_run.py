@@ -5,11 +5,11 @@ from pathlib import Path
 
 from metric_core.columns import SESSION_ID
 from metric_core.declarations.metric import MetricRequest
-from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from metric_core.statistics.summary import MetricSummary
-from tasks.calibration.bias_correction import correct_means
+from tasks.findings.finding import WrittenRows
+from tasks.findings.table import count_findings
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -18,8 +18,7 @@ from tasks.record.run_record import MetricRecord, RunRecord, StageRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.run.report_page import write_report
 from tasks.rows.computed_tables import RunTables
-from tasks.runs.judge_roles import judge_of_kind, with_usage
-from tasks.runs.panel_agreement import count_cascade, measure_panel_agreement
+from tasks.runs.judge_roles import with_usage
 from tasks.runs.row_grouping import (
     MOST_CHECKED,
     REPEATED_TEXTS,
@@ -30,7 +29,6 @@ from tasks.runs.row_grouping import (
     read_groups,
 )
 from tasks.runs.row_slicing import read_slices
-from tasks.runs.run_diagnosis import count_diagnoses
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.slice_summaries import summarize_slices_of_run
 
@@ -75,19 +73,14 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     summaries = folder.summarize_scores(requests, groups)
     slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
     started = settings.record
-    is_cascade = started.cascade is not None
+    counted = count_findings(WrittenRows(folder, tables, started, requests, settings.slices, groups))
     folder.write_summary(
         RunSummary(
             rows=rows,
             metrics=tuple(summaries),
             slices=summarize_slices_of_run(folder, requests, slices, groups),
-            # Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
-            cascade=count_cascade(folder.path) if is_cascade else {},
-            agreement={} if is_cascade else measure_panel_agreement(folder.path),
-            bias_corrected=correct_means(folder.path, started),
-            diagnosis=count_diagnoses(folder, groups, is_served=_is_served(started)),
             verdict=started.config.verdict if Stage.VERDICTS in tables.stages else None,
-        )
+        ).with_findings(*counted)
     )
     folder.write_record(
         started.extend(
@@ -147,11 +140,6 @@ def _describe_repetition(
         for found in (summaries, folder.summarize_scores(requests, groups))
     ]
     return repetition.describe(*intervals)
-
-
-def _is_served(record: RunRecord) -> bool:
-    """Return whether a language model recognized refusals."""
-    return judge_of_kind(record, [QuestionKind.REFUSAL]).language_model
 
 
 def _describe_stage(stage: Stage, tables: RunTables) -> StageRecord:

@@ -390,13 +390,13 @@ function costSeries() {
 
 /* Rows of each class of the diagnosis. */
 function diagnosisSeries() {
-  return Object.entries(DATA.diagnosis).map(([name, counts]) => ({ key: name, unit: "rows", isOfRows: true, values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
+  return Object.entries(DATA.diagnosis ?? {}).map(([name, counts]) => ({ key: name, unit: "rows", isOfRows: true, values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
 }
 
 /* Facts that good answers state: all of the run, and those that its answers lack, by the part that lost them. */
 function keyPointSeries() {
-  const all = DATA.key_points["key points"];
-  return Object.entries(DATA.key_points).map(([key, counts]) => ({ key, unit: "", isOfRows: true, values: counts, about: (p) => (counts !== all && all[p] ? percent(counts[p] / all[p]) : "") }));
+  const points = DATA.key_points ?? {}, all = points["key points"];
+  return Object.entries(points).map(([key, counts]) => ({ key, unit: "", isOfRows: true, values: counts, about: (p) => (counts !== all && all[p] ? percent(counts[p] / all[p]) : "") }));
 }
 
 /* Means of the anchor rows, drawn on the scale of their own changes. */

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.findings.table import judge_evidence
+from tasks.findings.judge_facts import judge_evidence
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks import compared
 

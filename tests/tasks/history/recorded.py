@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from tasks.findings.anchor.anchor_record import AnchorMean, AnchorRecord
+from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
-from tasks.record.run_summary import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 

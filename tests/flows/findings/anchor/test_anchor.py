@@ -20,7 +20,7 @@ from metric_core.errors import AssayError, JudgeError
 from metric_core.prompts.judge_questions import JudgeQuestion
 from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.findings.table import judge_evidence
+from tasks.findings.judge_facts import judge_evidence
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
 from tests.full_disk import fill, small_disk

@@ -13,7 +13,7 @@ from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, SystemPart
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Interval, Units
-from tasks.record.run_summary import ClassCount, DiagnosisCounts, RefusalCounts
+from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.runs.row_grouping import group_names
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, count_values
 

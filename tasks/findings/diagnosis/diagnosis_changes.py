@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,6 +69,8 @@ class DiagnosisChanges:
         regained_points: Cause -> number of key points that answers did not state before.
     """
 
+    entry: ClassVar[str] = "diagnosis"
+
     rows: int
     a: Mapping[str, int]
     b: Mapping[str, int]
@@ -77,6 +80,10 @@ class DiagnosisChanges:
     p_value: float
     lost_points: Mapping[DiagnosisCause, int] = field(default_factory=dict)
     regained_points: Mapping[DiagnosisCause, int] = field(default_factory=dict)
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the changes by name."""
+        return asdict(self)
 
     @property
     def is_clear(self) -> bool:

@@ -12,17 +12,23 @@ from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
 from metric_core.records import Score
 from metric_core.stages import Stage
-from tasks.comparison.diagnosis_changes import DiagnosisCause, DiagnosisChanges, describe_changes
 from tasks.comparison.run_comparison import RunComparison
+from tasks.findings.diagnosis.diagnosis_changes import DiagnosisCause, DiagnosisChanges, describe_changes
+from tasks.findings.diagnosis.diagnosis_counts import DiagnosisCounts, RefusalCounts
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.runs.run_folder import DIAGNOSIS
+from tasks.runs.run_folder import DIAGNOSIS, RunFolder
 from tests.tasks import compared
 from tests.tasks.reports import folders
 
 METRICS = {"faithfulness": compared.METRICS["faithfulness"]}
 ROW = {"user_input": "Why?", "response": "So.", "retrieved_contexts": ["A."], "reference": "So."}
 OTHER_PASSAGE, OTHER_ANSWER, OTHER_TEST = {"retrieved_contexts": ["B."]}, {"response": "No."}, {"reference": "No."}
+
+DIAGNOSED = DiagnosisCounts(
+    rows=1, classes=(), reasons={}, lacking={}, refusals=RefusalCounts(rows=0, recognized_by="forms")
+)
+"""Entry of a run with diagnoses; their comparison reads the table."""
 
 
 def write_run(folder: Path, diagnoses: list[str | None], changes: list[dict[str, Any]]) -> Path:
@@ -31,6 +37,8 @@ def write_run(folder: Path, diagnoses: list[str | None], changes: list[dict[str,
     folders.write_run(folder, scores, {Stage.SAMPLES: samples}, METRICS, {"status": "completed"})
     table = pa.table({"row_id": [sample["row_id"] for sample in samples], "diagnosis": diagnoses})
     pq.write_table(table, folder / DIAGNOSIS)
+    run = RunFolder(folder)
+    run.write_summary(run.read_summary().with_findings(DIAGNOSED))
     return folder
 
 
@@ -41,7 +49,7 @@ def compare(tmp_path: Path, rows: list[tuple[str | None, str | None, dict[str, A
 
 
 def changes_of(tmp_path: Path, *rows: tuple[str | None, str | None, dict[str, Any]]) -> DiagnosisChanges:
-    found = compare(tmp_path, list(rows)).diagnosis
+    found = compare(tmp_path, list(rows)).find(DiagnosisChanges)
     assert found is not None
     return found
 
@@ -76,7 +84,7 @@ def test_key_points_are_lost_by_the_index_the_generator_the_judge_or_the_test(tm
         asked = ["same"] * 6 if name == "a" else [*["same"] * 5, "other"]  # the last row has points of another text
         pq.write_table(table.append_column("points_digest", pa.array(asked)), run / DIAGNOSIS)
     comparison = compare_runs(tmp_path / "a", tmp_path / "b", CompareOptions())
-    found = comparison.diagnosis
+    found = comparison.find(DiagnosisChanges)
     assert found is not None
     assert found.lost_points == {
         DiagnosisCause.INDEX: 1,
@@ -88,7 +96,7 @@ def test_key_points_are_lost_by_the_index_the_generator_the_judge_or_the_test(tm
         "No answer was lost or regained. The index lost 1 key point, the generator 2, the judge no longer accepts 1; "
         "the generator regained 1."
     )
-    assert GatedRun(comparison=comparison).diagnosis == describe_changes(found)
+    assert GatedRun(comparison=comparison).notes == (describe_changes(found),)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +139,10 @@ def test_losses_are_counted_by_cause(tmp_path: Path) -> None:
 
 def test_a_monitored_run_tells_of_lost_answers_only(tmp_path: Path) -> None:
     lost = GatedRun(comparison=compare(tmp_path / "lost", [("answered", "passage missing", OTHER_PASSAGE)]))
-    assert lost.diagnosis == "The index lost 1 answer. So few changes may be chance."
+    assert lost.notes == ("The index lost 1 answer. So few changes may be chance.",)
     regained = GatedRun(comparison=compare(tmp_path / "regained", [("over-refused", "answered", OTHER_ANSWER)]))
-    assert regained.diagnosis is None
-    assert GatedRun().diagnosis is None
+    assert regained.notes == ()
+    assert GatedRun().notes == ()
 
 
 def test_page_and_markdown_show_changes(tmp_path: Path) -> None:
@@ -151,7 +159,7 @@ def test_a_run_of_an_earlier_version_has_no_changes(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", ["unsupported"], [OTHER_ANSWER])
     (a / DIAGNOSIS).unlink()
     comparison = compare_runs(a, b, CompareOptions())
-    assert comparison.diagnosis is None
+    assert comparison.find(DiagnosisChanges) is None
     assert "Diagnosis" not in comparison_markdown(comparison)
     assert 'id="diagnosis"' not in comparison_page(comparison)
 

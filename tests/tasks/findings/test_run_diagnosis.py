@@ -12,16 +12,16 @@ from metric_core.metrics.registry import resolve
 from metric_core.records import Score
 from metric_core.schemas import DIAGNOSES
 from metric_core.stages import Stage, closure
-from tasks.record.run_summary import DiagnosisCounts, RefusalCounts
-from tasks.reports.run.diagnosis_view import (
+from tasks.findings.diagnosis.diagnosis_counts import DiagnosisCounts, RefusalCounts
+from tasks.findings.diagnosis.diagnosis_view import (
     class_counts,
     diagnosis_line,
     diagnosis_view,
     key_points_line,
     read_row_diagnoses,
 )
+from tasks.findings.diagnosis.run_diagnosis import count_diagnoses
 from tasks.reports.run.report_page import write_report
-from tasks.runs.run_diagnosis import count_diagnoses
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, table_name
 from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
 from tasks.tables.table_store import conform

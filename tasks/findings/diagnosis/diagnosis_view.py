@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, SystemPart
 from metric_core.errors import RunFolderError
-from tasks.record.run_summary import ClassCount, DiagnosisCounts
+from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts
 from tasks.runs.run_folder import DIAGNOSIS
 from tasks.runtime.wording import format_percent
 
@@ -48,7 +48,7 @@ def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) 
     >>> names = ("answered", "passage ignored", "contradicted", "passage missing", "undiagnosed")
     >>> counts = zip(names, (9, 2, 4, 1, 1))
     >>> classes = tuple(ClassCount(name=name, count=count, share=0, interval=None) for name, count in counts)
-    >>> from tasks.record.run_summary import RefusalCounts
+    >>> from tasks.findings.diagnosis.diagnosis_counts import RefusalCounts
     >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
     >>> found = DiagnosisCounts(rows=17, classes=classes, reasons={}, lacking={}, refusals=refusals)
     >>> diagnosis_line(found, "Qwen3-8B")
@@ -74,7 +74,7 @@ def key_points_line(diagnosis: DiagnosisCounts | None) -> str | None:
     """Return how many key points the answers state, and which part lost the others; None for a run that judged none.
 
     >>> counts = {"points": 40, "index": 9, "generator": 3, "unknown": 0}
-    >>> from tasks.record.run_summary import RefusalCounts
+    >>> from tasks.findings.diagnosis.diagnosis_counts import RefusalCounts
     >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
     >>> nothing = {"rows": 0, "classes": (), "reasons": {}, "lacking": {}}
     >>> key_points_line(DiagnosisCounts(**nothing, key_points=counts, refusals=refusals))

@@ -1,0 +1,1 @@
+"""Verdicts that the cheaper judge of a cascade gave."""

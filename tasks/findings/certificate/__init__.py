@@ -1,0 +1,1 @@
+"""Effects of planted changes on the verdicts of the judge."""

@@ -1,0 +1,1 @@
+"""Bias-corrected means."""

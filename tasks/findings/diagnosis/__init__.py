@@ -1,0 +1,1 @@
+"""Diagnosis of the answers of a run, counted by class."""

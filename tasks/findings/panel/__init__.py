@@ -1,0 +1,1 @@
+"""Agreement of the judges of a panel."""
