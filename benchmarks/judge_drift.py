@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.results_tables import publish
 from metric_core.statistics.asked_again import RUNS_TESTED, count_rows
 from metric_core.statistics.resampling import Floats
-from tasks.runs.judge_drift import RUNS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
+from tasks.findings.repeats.judge_drift import RUNS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
 from tasks.runtime.wording import format_percent
 
 BEGIN, END = "<!-- begin: benchmarks/judge_drift.py -->", "<!-- end of judge drift -->"

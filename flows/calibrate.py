@@ -239,7 +239,9 @@ def prepare_calibration(request: CalibrationRequest) -> Ready:
         )
     options = plan_source(config).options()
     data = _read_data(request)
-    changes = {"calibration": "none", "explain": "none", "baseline": None, "anchor": None}
+    changes: dict[str, Any] = {"calibration": "none", "explain": "none", "baseline": None}
+    for options_of_finding in config.of_findings:
+        changes |= options_of_finding.of_labelled_rows()
     config = config.model_copy(update=changes)
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})

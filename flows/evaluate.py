@@ -12,8 +12,8 @@ from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source, retrieval_settings
 from flows.execution.run import Run, start_run
 from flows.execution.run_writing import write_run_folder
+from flows.findings.computation import compute_findings, settle_findings, spent_so_far
 from flows.findings.run_finding import ComputedRun
-from flows.findings.table import compute_findings, settle_findings, spent_so_far
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import publish
@@ -46,8 +46,8 @@ class Evaluation:
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
         failures: Sentences on metrics with too many failed cells; see `fail_on_failed`.
-        lacks: Sentences on what later runs need of this one but will not have: scores of its anchor, its entry in the
-            history. They are warnings too.
+        lacks: Sentences on what later runs need of this one but will not have, such as its entry in the history.
+            They are warnings too.
     """
 
     folder: str

@@ -16,7 +16,7 @@ from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.rerun_plan import Rerun, prepare_rerun, warn_about_reused_rows
 from flows.execution.run import Run, start_run
-from flows.findings.table import spent_so_far
+from flows.findings.computation import spent_so_far
 from flows.planning.rerun_request import RerunRequest
 from flows.publishing.run_subject import name_rerun
 from tasks.engine.earlier_rows import place_earlier_rows

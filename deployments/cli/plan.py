@@ -82,18 +82,18 @@ def plan(
         _show_rows_needed(detect, runs or [], config.by, as_json)
         return
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    from flows.dry_run.dry_run import make_dry_run
+    from flows.findings.preview import preview_run
 
     given = None if rates is None else _parse_rates(rates)
     planned = draft_plan(config)
-    metrics, dry_run = planned.metrics, make_dry_run(planned, fetch=fetch)
+    metrics, dry_run = planned.metrics, preview_run(planned, fetch=fetch)
     forecast = make_forecast(planned, dry_run, given)
     if as_json:
         content = _content(metrics, dry_run) | {"forecast": _forecast_content(forecast)}
         stdout.print_json(json.dumps(content))
         return
-    of_anchor = () if dry_run.anchor is None else dry_run.anchor.problems
-    for problem in dict.fromkeys((*dry_run.problems, *of_anchor)):
+    of_findings = [problem for each in dry_run.of_findings.values() if each is not None for problem in each.problems]
+    for problem in dict.fromkeys((*dry_run.problems, *of_findings)):
         stderr.print(f"warning: {problem}", style="yellow")
     _show(metrics)
     if Stage.VERDICTS in metrics.stages and metrics.verdict == "probability":
@@ -230,16 +230,14 @@ def _content(metrics: MetricPlan, dry_run: DryRun) -> dict[str, Any]:
         "spared": dry_run.spared,
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
-        "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),
-        "asked_again": None if dry_run.anchor_again is None else _anchor_content(dry_run.anchor_again),
-        "rows_asked_again": None if dry_run.again is None else _anchor_content(dry_run.again),
+        **{name: None if each is None else _part(each.dry_run) for name, each in dry_run.of_findings.items()},
     }
 
 
-def _anchor_content(anchor: DryRun) -> dict[str, Any]:
-    stages = [{"stage": str(stage.stage), **stage_content(stage)} for stage in anchor.stages]
-    judge = {**asdict(anchor.tally), "certainty": anchor.certainty}
-    return {"rows": anchor.rows, "stages": stages, "judge": judge, "problems": list(anchor.problems)}
+def _part(dry_run: DryRun) -> dict[str, Any]:
+    stages = [{"stage": str(stage.stage), **stage_content(stage)} for stage in dry_run.stages]
+    judge = {**asdict(dry_run.tally), "certainty": dry_run.certainty}
+    return {"rows": dry_run.rows, "stages": stages, "judge": judge, "problems": list(dry_run.problems)}
 
 
 def _contexts_content(contexts: PendingContexts | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from deployments.registry.schedules import parse_schedule
 from deployments.registry.specs import DeploymentPlan, build_specs
 from flows.alerting.recipients import recipients_of
 from flows.config.alert_options import MaintenanceWindow, RecipientOptions
-from flows.planning.checks import RunCheck
+from flows.planning.run_check import RunCheck
 from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names

@@ -135,14 +135,3 @@ class OutputOptions(SlicingOptions, GroupingOptions, affects_scores=False):
             examples=[["verdicts"]],
         ),
     ] = ()
-    ask_again: Annotated[
-        int,
-        Option(
-            "Number of rows about which verdicts and ratings are asked again, past the cache, to measure how much the "
-            "judge varies. The scores stay those of the first answers. Default: 0.",
-            by_run=True,
-            cli=Flag(long="--ask-again", metavar="ROWS"),
-            ge=0,
-            examples=[60],
-        ),
-    ] = 0

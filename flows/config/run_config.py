@@ -1,10 +1,14 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
-from flows.config.anchor_options import AnchorOptions
-from flows.config.output_options import TableStoreOptions
-from flows.config.result_options import MonitoringOptions, ResultOptions
+from flows.config.history_options import HistoryOptions
+from flows.config.output_options import OutputOptions, TableStoreOptions
+from flows.config.result_options import MonitoringOptions
 from flows.config.runner_options import ExecutionOptions
+from tasks.findings.anchor.anchor_options import AnchorOptions
+from tasks.findings.repeats.repeat_options import RepeatOptions
 from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.finding_options import FindingOptions
+from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
 
 
@@ -13,9 +17,20 @@ class RunConfig(
     MonitoringOptions,
     ExecutionOptions,
     AnchorOptions,
-    ResultOptions,
+    HistoryOptions,
+    RepeatOptions,
+    OutputOptions,
     RunModelOptions,
     TableStoreOptions,
     EvaluationOptions,
 ):
     """The configuration of a run: what is evaluated, with which models, and where the results go."""
+
+    @property
+    def of_findings(self) -> tuple[FindingOptions, ...]:
+        """The options of each finding that has some."""
+        return tuple(narrow(self, group) for group in FINDING_GROUPS)
+
+
+FINDING_GROUPS = tuple(group for group in RunConfig.__bases__ if issubclass(group, FindingOptions))
+"""Options of findings, which are in the rooms of these."""

@@ -9,13 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from flows.config.anchor_options import AnchorSettings
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_repeats import LABELLED, EarlierRepeats, can_ask_again, expect_rows, is_asked_again
 from flows.execution.read_source import retrieval_settings, samples_settings
-from flows.planning.anchor import plan_anchor
 from flows.planning.run_plan import RunPlan
-from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
@@ -41,7 +37,9 @@ from tasks.stages.samples import SamplesResult, read_shards
 
 
 def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
-    """Return what the run of a plan would reuse and ask. A judge server is asked for its features, and nothing else.
+    """Return what the run of a plan would reuse and ask for its rows.
+
+    A judge server is asked for its features, and nothing else.
 
     Contexts from a retriever are those that were fetched last for the same user questions. A run refetches them, so the
     numbers are estimates; without fetched contexts there are no numbers.
@@ -54,42 +52,6 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
         SourceError: The data cannot be read, or has bad rows.
         AssayError: The contexts cannot be fetched.
     """
-    dry_run = _preview_rows(plan, fetch=fetch)
-    of_anchor, of_anchor_again = (None, None) if plan.anchor is None else _preview_anchor(plan, plan.anchor)
-    again, count = None, min(plan.outputs.ask_again, dry_run.rows)
-    if count and plan.source.retriever is None and can_ask_again(plan):
-        again = _preview_again(plan, count)
-    parts = [part for part in (dry_run, of_anchor, of_anchor_again, again) if part is not None]
-    accounts = {account: Tally() for part in parts for account in part.accounts}
-    for part in parts:
-        accounts |= {account: accounts[account] + tally for account, tally in part.accounts.items()}
-    return replace(dry_run, anchor=of_anchor, anchor_again=of_anchor_again, again=again, accounts=accounts)
-
-
-def _preview_anchor(plan: RunPlan, settings: AnchorSettings) -> tuple[DryRun, DryRun | None]:
-    """Return the dry run of the anchor, and that of its rows that are asked about again."""
-    anchor = plan_anchor(plan, settings)
-    of_anchor = _preview_rows(anchor.run, fetch=False)
-    if not is_asked_again(anchor):
-        return of_anchor, None
-    options = plan.monitoring
-    earlier = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
-    return of_anchor, _preview_again(anchor.run, expect_rows(anchor, of_anchor.rows, earlier))
-
-
-def _preview_again(run: RunPlan, rows: int) -> DryRun:
-    """Return the dry run of rows that are asked about again; the first ones represent those that are chosen."""
-    stages = [stage for stage in run.metrics.stages if stage in LABELLED]
-    plan = run.with_options(limit=rows).with_metrics(run.metrics, stages)
-    runner = DryRunner(plan, counted=stages)
-    found = runner.run(read_shards(samples_settings(plan), plan.storage.tables_root))
-    for stage in found.stages:
-        stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
-    return replace(found, stages=tuple(stage for stage in found.stages if stage.stage in stages))
-
-
-def _preview_rows(plan: RunPlan, *, fetch: bool) -> DryRun:
-    """Return the dry run of the rows of a source, without the anchor."""
     root = plan.storage.tables_root
     if plan.source.retriever is None:
         if fetch:

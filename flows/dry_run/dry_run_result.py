@@ -18,6 +18,15 @@ class Certainty(StrEnum):
     AT_LEAST = "at least"
     ESTIMATED = "estimated"
 
+    @property
+    def qualifier(self) -> str:
+        """The words before a count in a sentence.
+
+        >>> f"{Certainty.ESTIMATED.qualifier}3 questions", f"{Certainty.EXACT.qualifier}3 questions"
+        ('about 3 questions', '3 questions')
+        """
+        return {self.EXACT: "", self.ESTIMATED: "about "}.get(self, f"{self.value} ")
+
 
 def least_certain(certainties: Iterable[Certainty]) -> Certainty:
     """Return the least certain of several certainties.
@@ -74,15 +83,13 @@ class DryRun:
         stages: Stages whose results are stored, in the order of the plan.
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
-        anchor: The evaluation of the anchor; None if the run has none.
-        anchor_again: The anchor rows that are asked about again; None if none are.
-        again: The rows of the run that are asked about again; None if none are.
+        of_findings: What findings would ask besides, by name; None for one that the run does not compute.
         judges: Name of each judge -> kinds of questions that would go to it.
         tallies: Name of each judge -> questions to it.
         spared: Number of questions that the cheaper judge of a cascade is expected to answer alone.
         judge: Identity of the judge; None if it is not needed, or not known.
-        accounts: Questions to each judge with separate prices, and to the others under None, including those about the
-            anchor.
+        accounts: Questions to each judge with separate prices, and to the others under None, including those of
+            findings.
     """
 
     rows: int
@@ -90,9 +97,7 @@ class DryRun:
     stages: tuple[StageDryRun, ...]
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None
-    anchor: "DryRun | None" = None
-    anchor_again: "DryRun | None" = None
-    again: "DryRun | None" = None
+    of_findings: "Mapping[str, FindingDryRun | None]" = field(default_factory=dict)
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     spared: int = 0
@@ -101,13 +106,13 @@ class DryRun:
 
     @property
     def tally(self) -> Tally:
-        """The questions of all stages, those about the anchor, and those that are asked again."""
+        """The questions of all stages and of findings."""
         of_more = sum((part.tally for part in self._more), Tally())
         return sum((stage.tally for stage in self.stages), of_more)
 
     @property
     def by_judge(self) -> dict[str, Tally]:
-        """The questions to each judge, with those about the anchor and those that are asked again."""
+        """The questions to each judge, with those of findings."""
         tallies: dict[str, Tally] = {}
         for part in (self, *self._more):
             tallies |= {name: tally + tallies.get(name, Tally()) for name, tally in part.tallies.items()}
@@ -121,4 +126,18 @@ class DryRun:
 
     @property
     def _more(self) -> "tuple[DryRun, ...]":
-        return tuple(each for each in (self.anchor, self.anchor_again, self.again) if each is not None)
+        return tuple(each.dry_run for each in self.of_findings.values() if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingDryRun:
+    """What a finding of a run would ask.
+
+    Args:
+        line: The result in words.
+        problems: Sentences that say what could not be determined, and why.
+    """
+
+    dry_run: DryRun
+    line: str
+    problems: tuple[str, ...] = ()

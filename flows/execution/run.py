@@ -15,6 +15,7 @@ from flows.publishing.artifacts import show_progress
 from flows.publishing.run_subject import RunSubject
 from metric_core.question_kinds import KindGroup
 from tasks.engine.concurrency_limits import create_limits
+from tasks.findings.table import nested_folders
 from tasks.history.run_entry import evaluation_name
 from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels, models_for
@@ -73,7 +74,7 @@ def start_run(
     about = subject or RunSubject.of_run()
     folder = choose_folder(plan.folder)
     is_judged = bool(plan.metrics.kinds)
-    with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
+    with folder.lock(nested_folders()), meter_run(options), running_judges(options, needed=is_judged) as urls:
         models, ready = models_for(str(flow_run.id), plan.storage.tables_root), plan.with_launched_judges(urls)
         record = build_record(ready, models).extend(
             name=evaluation_name(outputs.name, about.name, ready.source.source),

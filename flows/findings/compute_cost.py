@@ -7,7 +7,7 @@ from tasks.metering.money import total_cost
 
 
 def cost_so_far() -> CostRecord | None:
-    """Return what the questions of a run have cost, with those of its anchor; None if nothing has a price."""
+    """Return what the questions of a run have cost, with those of its findings; None if nothing has a price."""
     meter = current_meter()
     return None if meter is None else total_cost(meter.money_by_judge)
 

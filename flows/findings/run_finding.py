@@ -1,9 +1,11 @@
 """Define what a run computes for a finding."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from flows.dry_run.dry_run_result import DryRun, FindingDryRun
 from flows.execution.run import Run
+from flows.planning.run_plan import RunPlan
 from tasks.record.findings import HasEntry
 from tasks.record.run_record import RunRecord
 from tasks.rows.computed_tables import RunTables
@@ -53,10 +55,13 @@ class RunFinding:
         compute: Function that computes it once the rows are computed.
         settle: Function that looks again once the results are written; it returns None if nothing changes.
         is_derived: True if it is computed again once another finding has changed.
+        preview: Function from a plan and the dry run of its rows to what the finding would ask, by the names in its
+            line of the table.
         spent: Function that returns what a run that did not finish has of it.
     """
 
     compute: Callable[[ComputedRun], Found] | None = None
     settle: Callable[[ComputedRun], Found | None] | None = None
     is_derived: bool = False
+    preview: Callable[[RunPlan, DryRun], Mapping[str, FindingDryRun]] | None = None
     spent: Callable[[], HasEntry | None] | None = None

@@ -111,7 +111,7 @@ class _Chain:
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
-        of_judges = find_judge_incidents(self.folder, run_id, keep_past(runs, present(self.monitored_run)))
+        of_judges = find_judge_incidents(self.folder, keep_past(runs, present(self.monitored_run)))
         verdict = _decide(gated, alarms, of_judges)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves

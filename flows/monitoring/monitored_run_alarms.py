@@ -14,6 +14,7 @@ from metric_core.statistics.alarms import ERROR, RUNS_OF_YEAR, Alarm, AlarmSetti
 from metric_core.statistics.shared_noise import ASSUMED_NOISE, limit_deviations
 from tasks.comparison.changed_side import Side, SideFinder
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.findings.judge_facts import judge_evidence
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.history.open_alarms import find_open_alarms
@@ -117,7 +118,7 @@ def _find(
     matching, settings = _read_settings(options, run)
     found = find_open_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
-    finder = SideFinder(baseline, pair)
+    finder = SideFinder(baseline, pair, judge_evidence(baseline, run))
     known = {alarm_key(alarm): alarm for alarm in found.before}
     return RunAlarms(
         alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in found.alarms),

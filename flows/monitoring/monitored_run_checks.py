@@ -1,7 +1,7 @@
 """Find what is wrong around a monitored run: its data, its judges, and scheduled runs that did not take place."""
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
@@ -13,17 +13,13 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
 from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
+from tasks.findings.table import find_in
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
-from tasks.record.repeats import AnchorRecord, repeat_of
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import OutcomeIncident
-
-_LEAST_COLLAPSED = 3.0
-"""Least number of rows whose scores became the extreme one, so that it is not chance."""
 
 _RUNS = 400
 """Number of runs of the history to read: a year of daily runs."""
@@ -66,51 +62,15 @@ def find_run_incidents(
     return found if told is None else [*found, told]
 
 
-def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun]) -> list[OutcomeIncident]:
-    """Return the judges that have changed, by the anchor rows that were asked about again, as incidents.
-
-    A judge that is known to be another one, was therefore asked about the whole anchor again, and gives all of it one
-    extreme score, is an incident too.
+def find_judge_incidents(folder: Path, runs: Sequence[RecordedRun]) -> list[OutcomeIncident]:
+    """Return what findings of a run show of its judges, as incidents.
 
     Args:
-        run_id: Id of the run.
         runs: Earlier runs of the evaluation, oldest first.
 
     Raises:
         RunFolderError: The run folder is damaged.
     """
-    record = FinishedRun(folder).record
-    changed = [
-        OutcomeIncident(
-            key=f"judge:{each.judge}",
-            kind="judge",
-            sentence=each.told.sentence,
-            since=datetime.fromisoformat(each.told.since),
-            run_id=run_id,
-        )
-        for each in find_changed_judges(repeat_of(record))
-        if each.told is not None
-    ]
-    return changed or list(_find_collapsed(record.find(AnchorRecord), run_id, runs))
-
-
-def _find_collapsed(anchor: AnchorRecord | None, run_id: str, runs: Sequence[RecordedRun]) -> Iterator[OutcomeIncident]:
-    """Yield an incident for each metric by which all anchor rows have the same score, though they had others before."""
-    if anchor is None:
-        return
-    earlier = [run.details.find(AnchorRecord) for run in runs]
-    same = [each.metrics for each in earlier if each is not None and each.digest == anchor.digest]
-    for metric, now in anchor.metrics.items():
-        means = [metrics[metric].mean for metrics in same if metric in metrics]
-        usual = next((mean for mean in reversed(means) if mean not in (None, 0.0, 1.0)), None)
-        if now.mean is None or now.mean not in (0.0, 1.0) or usual is None:
-            continue
-        if abs(usual - now.mean) * now.scored >= _LEAST_COLLAPSED:
-            sentence = (
-                f"the judge gives all {now.scored} rows of the anchor the same {metric}, {now.mean:g}, where "
-                f"their mean was {usual:.3f}: its scores say nothing about the system. Look at the server of the "
-                "judge; do not accept this run"
-            )
-            yield OutcomeIncident(
-                key=f"judge:{metric}", kind="judge", sentence=sentence, since=datetime.now(UTC), run_id=run_id
-            )
+    record, earlier = FinishedRun(folder).record, [run.details for run in runs]
+    found = (each.on_judge.incidents for each in find_in((record,)))
+    return [incident for find in found if find is not None for incident in find(record, earlier)]

@@ -5,18 +5,20 @@ all checks together.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from flows.config.result_options import ResultOptions
-from flows.planning.anchor import plan_anchor
+from flows.planning.finding_table import planned_findings
 from flows.planning.metric_plan import MetricPlan
+from flows.planning.run_check import RunCheck
 from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from metric_core.question_kinds import KindGroup
 from tasks.calibration import calibration_files
+from tasks.findings.table import nested_folders
 from tasks.opening.caches import open_cache
 from tasks.options.launch_options import LaunchSettings
 from tasks.processes.launch_command import build_command
@@ -31,19 +33,6 @@ FIRST_ROWS = 100
 """Rows that are read before a run starts."""
 
 _CLUSTER_PACKAGES = {"dask": "prefect_dask", "ray": "prefect_ray"}
-
-
-@dataclass(frozen=True, slots=True)
-class RunCheck:
-    """A check of something that a run or a deployment needs.
-
-    Args:
-        check: Returns a description of what was found, or raises an AssayError.
-    """
-
-    name: str
-    check: Callable[[], str]
-    advice: str
 
 
 def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
@@ -64,9 +53,10 @@ def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
         yield RunCheck("runner", lambda: _check_runner(engine), "install the extra, or correct `runner`")
     if (address := plan.models.cache) is not None:
         yield RunCheck("cache", lambda: _check_cache(address), "correct `cache` (--cache)")
-    if with_data and (anchor := plan.anchor) is not None:
-        yield RunCheck("anchor", lambda: plan_anchor(plan, anchor).check(), "correct [anchor]")
     if with_data:
+        for finding in planned_findings(plan):
+            if finding.checks:
+                yield from import_module(finding.checks).find_checks(plan)
         yield RunCheck("first rows", lambda: _check_rows(plan), "correct the data, or `on_bad_row`")
 
 
@@ -94,7 +84,7 @@ def check_references(references: tuple[str, ...]) -> str:
 def _check_folder(out: str | None) -> str:
     if out is not None:
         folder = RunFolder.from_option(out)
-        folder.check()
+        folder.check(nested_folders())
         return str(folder.path)
     runs = Path(RUNS).absolute()
     with translate_write_errors(f"the run folder below {runs}", RunFolderError, "Name another folder with --out."):

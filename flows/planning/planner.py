@@ -94,8 +94,9 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         config = config.model_copy(update={"cascade": cascade.model_copy(update={"thresholds": thresholds})})
     # A rerun reads the record: with another judge it counts verdicts as before, and it finds sources from any folder.
     own: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
-    if config.anchor is not None:
-        own["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
+    of_findings = config.of_findings
+    for each in of_findings:
+        own |= each.located(locate)
     return RunPlan(
         source=source,
         metrics=metrics,
@@ -111,7 +112,7 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         ),
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
-        anchor=config.anchor,
+        of_findings=of_findings,
         secrets=find_secret_references(config, without=("deploy",)),
         record=config.model_copy(update=own).model_dump(mode="json", exclude={"deploy"}),
     )

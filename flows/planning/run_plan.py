@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic_core import to_jsonable_python
 
-from flows.config.anchor_options import AnchorSettings
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
@@ -16,6 +15,7 @@ from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPU
 from metric_core.errors import SourceError
 from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
+from tasks.options.finding_options import FindingOptions
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
@@ -28,6 +28,7 @@ from tasks.sources import available_columns
 from tasks.sources.location import HUB
 
 S = TypeVar("S", bound=Settings)
+F = TypeVar("F", bound=FindingOptions)
 
 
 class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
@@ -102,7 +103,7 @@ class RunPlan:
 
     Args:
         stages: Settings of every stage that works shard by shard.
-        anchor: Rows that every run judges besides its own; None without them.
+        of_findings: Options of each finding that has some.
         secrets: References to the secrets that the run reads.
         record: Configuration, as run.json holds it.
     """
@@ -115,9 +116,17 @@ class RunPlan:
     folder: FolderPlan
     outputs: ResultOptions
     monitoring: MonitoringOptions
-    anchor: AnchorSettings | None
+    of_findings: tuple[FindingOptions, ...]
     secrets: tuple[str, ...]
     record: Mapping[str, Any]
+
+    def options(self, kind: type[F]) -> F:
+        """Return the options of a finding."""
+        return next(each for each in self.of_findings if isinstance(each, kind))
+
+    def asks_for(self, *names: str) -> bool:
+        """Return whether any of these options of findings is set; one of a finding that is not installed is not."""
+        return any(getattr(each, name, None) for each in self.of_findings for name in names)
 
     @property
     def judged(self) -> JudgedSettings:
@@ -162,7 +171,7 @@ class RunPlan:
         return self.with_options(source=source, retriever=None, column_map={}, id_column=None, limit=None)
 
     def with_options(self, **changes: Any) -> "RunPlan":
-        """Return the plan with other options of its source, folder and outputs; others change the record only.
+        """Return the plan with other options of its source, folder, outputs or findings; others change only the record.
 
         Args:
             changes: Options with other values.
@@ -175,6 +184,7 @@ class RunPlan:
             folder=replace(self.folder, out=changes.get("out", self.folder.out)),
             outputs=_with(self.outputs, changes),
             monitoring=_with(self.monitoring, changes),
+            of_findings=tuple(_with(each, changes) for each in self.of_findings),
             record=record,
         )
 

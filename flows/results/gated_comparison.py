@@ -20,12 +20,11 @@ from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.findings.comparison import ComparedRows
+from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
 from tasks.history.earlier_changes import add_earlier_changes
-from tasks.record.repeats import VarianceRecords
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.mean_variance import read_second_judgments
 
 T = TypeVar("T")
 
@@ -79,7 +78,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         differences=differences,
         metrics=metrics,
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
-        changed=_find_changed(SideFinder(before, pair), metrics),
+        changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
@@ -161,15 +160,14 @@ def _apply_rules(
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
-    variances = run.record.find_all(VarianceRecords)
     facts = GateFacts(
         agreements=_of_judges(read_agreements, run, other_judge),
         flips=_of_judges(read_flips, run, other_judge),
         corrected=means,
         slices=pair.slices,
-        judge_variances={**variances},
+        judge_variances=judge_variances(run.record),
     )
-    judged = read_second_judgments(run.record)
+    judged = second_judgments(run.record)
     averaged = [
         column.average({pair.b.keys[row]: scores for row, scores in judged.get(column.metric, {}).items()})
         for column in columns

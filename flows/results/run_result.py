@@ -70,7 +70,7 @@ class RunResult:
     @property
     def anchor(self) -> "RunResult | None":
         """The result of the anchor, whose rows never change; None for a run without one, or without its scores."""
-        folder = self.folder / run_folder.ANCHOR
+        folder = self.folder / "anchor"
         return RunResult(folder) if (folder / run_folder.MANIFEST).is_file() else None
 
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:

@@ -30,8 +30,8 @@ from tasks.calibration.certificates import find_certificate
 from tasks.engine.registry import STAGES
 from tasks.models.judges.protocol import IN_PROCESS, Judge
 from tasks.models.judges.routed_judge import judge_for, members_of
-from tasks.opening.repeated_questions import UncachedModels
 from tasks.opening.run_models import RunModels
+from tasks.opening.uncached_models import UncachedModels
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
 from tasks.record.judge_quality import Certificate, ChangeEntry

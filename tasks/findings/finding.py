@@ -11,6 +11,7 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.statistics.summary import MetricSummary
 from tasks.comparison.run_pair import RunPair
 from tasks.findings.comparison import FindingComparison
+from tasks.findings.on_judge import OnJudge
 from tasks.findings.parts import Fact, Templated
 from tasks.record.findings import Findings, HasEntry
 from tasks.record.run_record import RunRecord
@@ -104,6 +105,7 @@ class Finding:
         history_rows: Function from the same to rows of a table with a column per run: words -> counts.
         kept_figures: Function from two runs, and names of rows that do not count, to figures of both over the others.
         comparison: Comparison of two runs.
+        on_judge: What it knows of the judge.
     """
 
     record: tuple[type[HasEntry], ...] = ()
@@ -131,3 +133,4 @@ class Finding:
     history_rows: Callable[[Sequence[Findings]], Mapping[str, Sequence[int | None]]] | None = None
     kept_figures: Callable[[RunPair, Collection[str]], Mapping[str, tuple[float, float]]] | None = None
     comparison: FindingComparison | None = None
+    on_judge: OnJudge = field(default_factory=OnJudge)

@@ -31,6 +31,8 @@ class ListedFinding:
         is_counted: Function that returns whether a run counts entries of its summary; None if the finding has none.
         is_compared: Function that returns whether it compares two runs; None for those that have one of the entries.
         is_kept: True if the history keeps these entries.
+        nested: Name of the run folder that it writes into that of the run; empty without one.
+        needs: Rooms of the findings that it builds on.
     """
 
     name: str
@@ -38,6 +40,8 @@ class ListedFinding:
     is_counted: Callable[[WrittenRows], bool] | None = None
     is_compared: Callable[[RunPair], bool] | None = None
     is_kept: bool = False
+    nested: str = ""
+    needs: tuple[str, ...] = ()
 
     def load(self) -> Finding:
         """Return the finding.
@@ -68,7 +72,7 @@ def _is_labelled(rows: WrittenRows) -> bool:
     return bool(rows.record.calibration.metrics)
 
 
-TABLE = (
+TABLE: tuple[ListedFinding, ...] = (
     ListedFinding("tasks.findings.diagnosis.diagnosis_finding", ("diagnosis",), lambda _: True, is_kept=True),
     ListedFinding("tasks.findings.judge.judge_finding", ("judge",)),
     ListedFinding("tasks.findings.agreement.agreement_finding", ("judge",)),
@@ -76,9 +80,11 @@ TABLE = (
     ListedFinding("tasks.findings.panel.panel_finding", ("agreement",), _has_panel, is_kept=True),
     ListedFinding("tasks.findings.cascade.cascade_finding", ("cascade",), lambda rows: rows.record.cascade is not None),
     ListedFinding("tasks.findings.repeats.repeats_finding", ("asked_again",)),
-    ListedFinding("tasks.findings.variance.variance_finding", ("judge_variance",)),
+    ListedFinding("tasks.findings.variance.variance_finding", ("judge_variance",), needs=("anchor", "repeats")),
     ListedFinding("tasks.findings.corrected.corrected_finding", ("bias_corrected",), _is_labelled),
-    ListedFinding("tasks.findings.anchor.anchor_finding", ("anchor",), is_kept=True),
+    ListedFinding(
+        "tasks.findings.anchor.anchor_finding", ("anchor",), is_kept=True, nested="anchor", needs=("repeats",)
+    ),
     ListedFinding("tasks.findings.rerun.rerun_finding", ("rerun",)),
     ListedFinding("tasks.findings.baseline.baseline_finding", ("baseline",)),
     ListedFinding(
@@ -97,6 +103,11 @@ def listed_findings() -> tuple[ListedFinding, ...]:
     """Return all findings: those of this package, then those of installed packages, each named like its entry."""
     names = installed_names(Group.FINDINGS)
     return (*TABLE, *(ListedFinding(name, (name,), lambda _: True, is_kept=True) for name in names))
+
+
+def nested_folders() -> tuple[str, ...]:
+    """Return the names of the run folders that findings write into that of a run."""
+    return tuple(each.nested for each in listed_findings() if each.nested)
 
 
 def findings_of(run: RunRecords) -> Iterator[Finding]:

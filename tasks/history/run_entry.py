@@ -24,10 +24,8 @@ from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, Run
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
 from tasks.record.judge_quality import Certificate
-from tasks.record.repeats import AskedAgain, repeat_of
 from tasks.record.run_record import AnsweringJudge, DeploymentRecord, RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tasks.runs.run_folder import MANIFEST, STAGES, RunFolder
 from tasks.runtime.stored_data import is_stored
@@ -120,7 +118,7 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
         yield keys.JUDGES, _judges(record.judges)
         served = dict.fromkeys(shorten_digest(each.served) for each in record.judges or [record.judge])
         yield keys.SERVED, " ".join(filter(None, served))
-        yield keys.JUDGED, _answers_again(repeat_of(record))
+        yield keys.JUDGED, _answers_again(record)
         yield keys.CERTIFIED, _certified(record.certificate)
     for key, digests in ((keys.PROMPTS, record.prompts), (keys.ASKED, record.judge_fingerprints)):
         yield key, {kind: digest[:_DIGITS] for kind, digest in digests.items()}
@@ -133,11 +131,10 @@ def _versions(folder: Path, record: RunRecord, deployment: DeploymentRecord) -> 
     yield keys.SOFTWARE, record.release
 
 
-def _answers_again(found: AskedAgain | None) -> str:
-    """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
-    changed = ((each.judge, each.told) for each in find_changed_judges(found))
-    others = " and ".join(f"{judge} since {told.since[:10]}" for judge, told in changed if told is not None)
-    return f"others of {others}" if others else "as they were" if found is not None else ""
+def _answers_again(record: RunRecord) -> str:
+    """Return whether the judges answer as they did; empty if no finding knows."""
+    found = (each.on_judge.version for each in find_in((record,)))
+    return next((version for find in found if find is not None and (version := find(record))), "")
 
 
 def _certified(certificate: Certificate | None) -> str:

@@ -236,7 +236,6 @@ class RunRecord(Findings):
         name: Name of the evaluation.
         deployment: Subject of a run of a deployment; None for a run that was started manually.
         start: Start of a monitored run.
-        anchor_of: Run whose anchor this is.
         parent: Run that this is a rerun of.
         rerun: Part of the run that a rerun computed again.
         retrieval: Fetch of the contexts, if the run fetched them.
@@ -284,7 +283,6 @@ class RunRecord(Findings):
     name: str = ""
     deployment: DeploymentRecord | None = None
     start: StartRecord | None = None
-    anchor_of: RunReference | None = None
     parent: RunReference | None = None
     rerun: RerunRecord | None = None
     seconds: float | None = None

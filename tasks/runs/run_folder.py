@@ -6,7 +6,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,6 @@ OUTCOME = "outcome.json"
 """Outcome of a monitored run: gate, alarms, incidents."""
 COMPARISON = "comparison.html"
 """Page that shows what has changed since the accepted baseline, if the run was monitored."""
-ANCHOR = "anchor"
-"""Folder with the run folder of the anchor, if the run has one."""
 DIAGNOSIS = "diagnosis.parquet"
 """Diagnosis of every row."""
 LOCK = ".lock"
@@ -62,7 +60,6 @@ _RUN_FILES = {
     LABELS,
     OUTCOME,
     COMPARISON,
-    ANCHOR,
     DIAGNOSIS,
     LOCK,
 }
@@ -107,50 +104,57 @@ class RunFolder:
         return self.path / REPORT
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, nested: Collection[str] = ()) -> Iterator[None]:
         """Create the run folder, or take over that of an earlier run, and lock it for the block.
+
+        Args:
+            nested: Names of run folders in it that belong to the run; those of an earlier run are removed.
 
         Raises:
             RunFolderError: The folder holds other files, another run is writing into it, or it cannot be written.
         """
         lock = FileLock(self.path / LOCK)
         with atomic_files.translate_write_errors(f"the run folder {self.path}", RunFolderError):
-            self._prepare()
+            self._prepare(nested)
             self._acquire(lock)
         try:
             with self.translate_write_errors():
                 for name in (CALIBRATION, LABELS, OUTCOME, COMPARISON):
                     (self.path / name).unlink(missing_ok=True)
-                if (self.path / ANCHOR / MANIFEST).is_file():
-                    shutil.rmtree(self.path / ANCHOR)
+                for name in nested:
+                    if (self.path / name / MANIFEST).is_file():
+                        shutil.rmtree(self.path / name)
             yield
         finally:
             lock.release()
 
-    def check(self) -> None:
+    def check(self, nested: Collection[str] = ()) -> None:
         """Check that `lock` would succeed now; change nothing.
+
+        Args:
+            nested: Names of run folders in it that belong to the run.
 
         Raises:
             RunFolderError: The folder holds other files, another run is writing into it, or it cannot be written.
         """
         with atomic_files.translate_write_errors(f"the run folder {self.path}", RunFolderError):
             probe_folder(self.path)
-            self._refuse_other_files()
+            self._refuse_other_files(nested)
             if (self.path / LOCK).exists():
                 lock = FileLock(self.path / LOCK)
                 self._acquire(lock)
                 lock.release()
 
-    def _prepare(self) -> None:
+    def _prepare(self, nested: Collection[str]) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        self._refuse_other_files()
+        self._refuse_other_files(nested)
         (self.path / STAGES).mkdir(exist_ok=True)
 
-    def _refuse_other_files(self) -> None:
+    def _refuse_other_files(self, nested: Collection[str]) -> None:
         names = (
             {path.name for path in self.path.iterdir() if not is_temporary(path.name)} if self.path.exists() else set()
         )
-        foreign = sorted(names - _RUN_FILES)
+        foreign = sorted(names - _RUN_FILES - {*nested})
         if foreign and MANIFEST not in names:
             raise RunFolderError(
                 f"the folder {self.path} holds files that are not a run's ({', '.join(foreign[:3])}). "

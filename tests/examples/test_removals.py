@@ -151,11 +151,16 @@ def test_without_a_room_the_example_is_evaluated(name: str, server_home: Path, t
 @pytest.mark.served
 def test_without_all_rooms_types_check_and_the_other_tests_are_collected(tmp_path: Path) -> None:
     copy = copy_without(ROOMS.values(), tmp_path / "copy", "tests", "examples", "benchmarks", "docs")
+    for path in SHARED_TESTS:
+        (copy / path).unlink()
+    check_types_and_tests(copy)
+
+
+def check_types_and_tests(copy: Path) -> None:
+    """Check that the types of a copy check, and that its tests can be collected."""
     for name in (".gitignore", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, copy)
     subprocess.run(["git", "init", "--quiet", str(copy)], check=True)  # some tests look at all files
-    for path in SHARED_TESTS:
-        (copy / path).unlink()
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(copy / "deployments/public"), str(copy)])}
     for command in (("mypy",), ("pytest", "--collect-only", "-q", "tests")):
         done = subprocess.run(

@@ -20,8 +20,9 @@ from deployments.web.http_guard import basic_authorization
 from flows.alerting.silencing import check_maintenance
 from flows.config.deploy_options import DeployOptions
 from flows.config.run_config import RunConfig
-from flows.planning.checks import RunCheck, run_checks
+from flows.planning.checks import run_checks
 from flows.planning.planner import draft_plan, plan_source, plan_without_data
+from flows.planning.run_check import RunCheck
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError
 from tasks.cache.maintenance import statistics

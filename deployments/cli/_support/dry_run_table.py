@@ -9,8 +9,6 @@ from deployments.cli._support.print_document import print_table
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from tasks.reports.documents.blocks import make_table
 
-_QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
-
 
 def stage_content(stage: StageDryRun) -> dict[str, Any]:
     """Return the counts of a stage for JSON."""
@@ -41,16 +39,13 @@ def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
     print_table(stdout, make_table(("stage", *numbers, ""), cells, numbers))
     if any(stage.unknown for stage in dry_run.stages):
         stdout.print("?: not known before the earlier stages have run")
-    if dry_run.anchor is not None:
-        stdout.print(_describe_anchor(dry_run.anchor))
-    for again, name in ((dry_run.anchor_again, "anchor row"), (dry_run.again, "row")):
-        if again is not None:
-            stdout.print(_describe_again(again, name))
+    for found in dry_run.of_findings.values():
+        if found is not None:
+            stdout.print(found.line)
     tally = dry_run.tally
-    qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
-        f"The judge would be asked {qualifier}{tally.asked:,} questions in {tally.requests:,} requests: about "
-        f"{tally.prompt_tokens:,} tokens in, {tally.output_tokens:,} out",
+        f"The judge would be asked {dry_run.certainty.qualifier}{tally.asked:,} questions in {tally.requests:,} "
+        f"requests: about {tally.prompt_tokens:,} tokens in, {tally.output_tokens:,} out",
     )
     for line in _judge_lines(dry_run):
         stdout.print(line)
@@ -69,19 +64,6 @@ def _judge_lines(dry_run: DryRun) -> Iterator[str]:
         yield f"- {name}: {tally.asked:,} of {tally.questions:,} questions to ask{cost} ({kinds})"
     if dry_run.spared:
         yield f"The cheaper judge is expected to answer {dry_run.spared:,} of its questions alone."
-
-
-def _describe_anchor(anchor: DryRun) -> str:
-    tally, rows = anchor.tally, f"{anchor.rows:,} row{'s' * (anchor.rows != 1)}"
-    if not tally.asked and anchor.certainty == "exact":
-        return f"The anchor has {rows}; all answers about it are cached."
-    qualifier = _QUALIFIERS[anchor.certainty]
-    return f"The anchor has {rows}, about which {qualifier}{tally.asked:,} questions are to ask, included below."
-
-
-def _describe_again(again: DryRun, name: str) -> str:
-    rows = f"{again.rows:,} {name}{'s' * (again.rows != 1)}"
-    return f"About {again.tally.asked:,} questions about {rows} are asked again, past the cache, included below."
 
 
 def _counts(stage: StageDryRun) -> tuple[str, ...]:

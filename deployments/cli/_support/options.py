@@ -18,7 +18,7 @@ from deployments.cli._support.console import stderr, use_log_format
 from flows.config.history_options import HistoryOptions
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.output_options import OutputOptions
-from flows.config.run_config import RunConfig
+from flows.config.run_config import FINDING_GROUPS, RunConfig
 from metric_core.errors import ConfigError
 from metric_core.metrics.registry import METRICS
 from metric_core.parsing.suggestions import suggest_names
@@ -111,7 +111,7 @@ _HEADINGS: Mapping[str, tuple[type[OptionGroup], ...]] = {
     "Data": (RowOptions, TraceSettings),
     "Scores": (MetricOptions, CitationOptions),
     "Models and cost": (JudgeOptions, JudgeSettings, EmbedderOptions, CacheOptions, CostOptions),
-    "Results and history": (OutputOptions, HistoryOptions),
+    "Results and history": (OutputOptions, HistoryOptions, *FINDING_GROUPS),
 }
 """Headings of the other options in the help of a command."""
 

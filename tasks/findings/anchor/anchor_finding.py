@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tasks.findings.anchor.anchor_evidence import AnchorEvidence
+from tasks.findings.anchor.anchor_record import AnchorOf, AnchorRecord, repeat_of
 from tasks.findings.anchor.anchor_view import anchor_line, anchor_view
+from tasks.findings.anchor.judge_incidents import find_judge_incidents
 from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.on_judge import OnJudge
 from tasks.findings.parts import Templated
+from tasks.findings.repeats.judge_drift import find_changed_judges
 from tasks.record.findings import Findings
-from tasks.record.repeats import AnchorRecord
 
 SCALE = 10_000
 """Means are whole numbers of ten-thousandths in the page of a history."""
@@ -46,10 +50,19 @@ def anchor_columns(runs: Sequence[Findings]) -> Mapping[str, Any]:
     return {"anchor": shown}
 
 
+def judge_version(run: Findings) -> str:
+    """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
+    found = repeat_of(run)
+    changed = ((each.judge, each.told) for each in find_changed_judges(found))
+    others = " and ".join(f"{judge} since {told.since[:10]}" for judge, told in changed if told is not None)
+    return f"others of {others}" if others else "as they were" if found is not None else ""
+
+
 FINDING = Finding(
-    record=(AnchorRecord,),
+    record=(AnchorRecord, AnchorOf),
     lines=anchor_lines,
     section=anchor_section,
     lacks=missing_scores,
     history=anchor_columns,
+    on_judge=OnJudge(evidence=AnchorEvidence, incidents=find_judge_incidents, version=judge_version),
 )

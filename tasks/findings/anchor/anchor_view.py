@@ -4,10 +4,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
-from tasks.record.repeats import AnchorAgreement, AnchorRecord, AnchorUsage, AskedAgain
+from tasks.findings.anchor.anchor_record import AnchorAgreement, AnchorRecord, AnchorUsage
+from tasks.findings.repeats.judge_drift import find_changed_judges
+from tasks.findings.repeats.repeat_record import AskedAgain
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_view import split_key
-from tasks.runs.judge_drift import find_changed_judges
 from tasks.runs.run_folder import REPORT
 
 _SHOWN = ("kappa", "spearman", "mae")
@@ -77,7 +78,7 @@ def _cost(usage: AnchorUsage | None) -> str:
 def _describe_repeat(found: AskedAgain | None) -> list[str]:
     """Return sentences on the questions that were asked again.
 
-    >>> from tasks.record.repeats import JudgeRepeat
+    >>> from tasks.findings.repeats.repeat_record import JudgeRepeat
     >>> judge = JudgeRepeat(judge="llama", distances={"a": 0.0, "b": 0.1})
     >>> _describe_repeat(AskedAgain(rows=23, questions=70, judges=(judge,)))
     ['70 questions about 23 rows were asked again: llama gave none of 2 rows another verdict.']

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.on_judge import OnJudge
 from tasks.findings.parts import Fact
-from tasks.record.repeats import VarianceRecord, VarianceRecords
+from tasks.findings.variance.variance_record import VarianceRecord, VarianceRecords
+from tasks.record.run_record import RunRecord
 
 
 def variance_lines(run: RunRecords) -> list[str]:
@@ -45,4 +47,11 @@ def describe_variances(variances: Mapping[str, VarianceRecord]) -> list[str]:
     return lines
 
 
-FINDING = Finding(record=(VarianceRecords,), lines=variance_lines, of_judge=variance_facts)
+def variances_of(record: RunRecord) -> Mapping[str, VarianceRecord]:
+    """Return the variance of the judge's scores by metric."""
+    return record.find_all(VarianceRecords)
+
+
+FINDING = Finding(
+    record=(VarianceRecords,), lines=variance_lines, of_judge=variance_facts, on_judge=OnJudge(variances=variances_of)
+)

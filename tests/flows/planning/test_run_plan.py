@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source
 from flows.planning.run_plan import RunPlan, locate
@@ -84,38 +83,6 @@ def test_changed_options_are_recorded_as_those_of_a_changed_configuration(
     assert changed.source == plan_source(expected)
     wanted = replace(plan_of(expected, plan), folder=replace(plan.folder, out=expected.out))  # named after its source
     assert (changed.outputs, changed.monitoring, changed.folder) == (wanted.outputs, wanted.monitoring, wanted.folder)
-
-
-def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
-    anchor = {"source": str(source.with_name("anchor.jsonl")), "column_map": {"prompt": "user_input"}}
-    row = {"prompt": "Where?", "response": "In Rome.", "retrieved_contexts": ["It is in Rome."]}
-    source.with_name("anchor.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    options: dict[str, Any] = {
-        "limit": 1,
-        "by": "user_input",
-        "explain": "all",
-        "refresh": "verdicts",
-        "otlp": "http://o:1",
-    }
-    config = config_of(source, anchor=anchor, metrics_file="m.prom", **options)
-    plan = draft_plan(config)
-    assert plan.anchor is not None
-    found = plan_anchor(plan, plan.anchor)
-    own = config.model_copy(
-        update={
-            **anchor,
-            **dict.fromkeys(("anchor", "baseline", "by", "limit", "metrics_file", "otlp")),
-            "explain": "none",
-            "refresh": (),
-            "slices": (),
-        }
-    )
-    expected = compose_plan(own, plan_source(own), plan_requests(own, [parse_request("faithfulness")], ()))
-    left_out = {"answer_similarity": ("reference",)}
-    options_of_run = found.run.metrics.options
-    expected = replace(expected, metrics=replace(expected.metrics, left_out=left_out, options=options_of_run))
-    same = ("source", "metrics", "stages", "models", "storage", "outputs", "anchor", "record")
-    assert {name: getattr(found.run, name) for name in same} == {name: getattr(expected, name) for name in same}
 
 
 def test_a_source_on_this_machine_is_recorded_with_its_absolute_path(

@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from tasks.findings.anchor.anchor_record import AnchorMean, AnchorRecord
 from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
-from tasks.record.repeats import AnchorMean, AnchorRecord
 from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 

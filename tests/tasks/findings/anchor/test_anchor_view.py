@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tasks.findings.anchor.anchor_record import AnchorRecord
 from tasks.findings.anchor.anchor_view import anchor_line, anchor_view
-from tasks.record.repeats import AnchorRecord
 from tests.run_records import anchor_json
 
 

@@ -11,18 +11,18 @@ from deployments.cli.judge import check
 from flows.config.deploy_options import DeploySettings
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
-from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
+from flows.findings.preview import preview_run
 from flows.judge_check import check_judge
 from flows.monitor import run_monitor
 from flows.planning.planner import draft_plan
 from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.errors import FailedCellsError, JudgeError
 from metric_core.statistics.asked_again import count_rows
+from tasks.findings.repeats.repeated_questions import RepeatedQuestions
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import CERTIFIED, JUDGED, find_version_changes
 from tasks.history.run_entry import read_run_entry
-from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
@@ -140,11 +140,13 @@ def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Eval
 
 def preview(evaluation: Evaluation) -> tuple[int, int]:
     """Return the rows of the anchor that a dry run says are asked about again, and the number of questions."""
-    found = make_dry_run(draft_plan(evaluation.configuration()))
-    assert found.anchor_again is not None
-    assert found.anchor is not None
-    assert found.tally.asked == found.anchor_again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
-    return found.anchor_again.rows, found.anchor_again.tally.asked
+    found = preview_run(draft_plan(evaluation.configuration()))
+    of_anchor, again = found.of_findings["anchor"], found.of_findings["asked_again"]
+    assert again is not None
+    assert of_anchor is not None
+    asked = again.dry_run.tally.asked
+    assert found.tally.asked == asked + of_anchor.dry_run.tally.asked + 2 * len(WORDS)
+    return again.dry_run.rows, asked
 
 
 def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
@@ -279,9 +281,10 @@ def test_rows_that_are_asked_again_show_how_much_the_judge_varies_and_settle_a_g
     evaluation.verdict = flips
     gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.72"], "inconclusive": "failed"})
     config = evaluation.configuration().model_copy(update={"anchor": None, "ask_again": 8})
-    planned = make_dry_run(draft_plan(config))
-    assert planned.again is not None
-    assert (planned.again.rows, planned.tally.asked) == (8, len(WORDS) + 8 + len(WORDS))  # claims, verdicts, again
+    planned = preview_run(draft_plan(config))
+    again = planned.of_findings["rows_asked_again"]
+    assert again is not None
+    assert (again.dry_run.rows, planned.tally.asked) == (8, len(WORDS) + 8 + len(WORDS))  # claims, verdicts, again
     folder = Path(run_evaluation(config.model_copy(update={"deploy": DeploySettings(gate=gate)})).folder)
 
     manifest = FinishedRun(folder).record.to_json()

@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks.judge_drift import ONSET, QUIET, YEAR, World, night_told
 from metric_core.statistics.asked_again import FULL_RUNS, MOST_EARLIER, RUNS_TESTED, count_rows
-from tasks.record.repeats import AskedAgain, JudgeRepeat
-from tasks.runs.judge_drift import (
+from tasks.findings.repeats.judge_drift import (
     JudgeDriftDetector,
     PastRepeat,
     RowAnswers,
     find_changed_judges,
 )
+from tasks.findings.repeats.repeat_record import AskedAgain, JudgeRepeat
 
 START = datetime(2026, 11, 2, 3, tzinfo=UTC)
 ROWS = [f"row {number}" for number in range(200)]

@@ -1,8 +1,10 @@
 """Find the judge's part in the variance of the means of a run."""
 
 from flows.findings.run_finding import ComputedRun, Found, RunFinding
-from tasks.record.repeats import AnchorRecord, AskedAgain, VarianceRecords
-from tasks.runs.mean_variance import find_judge_variance
+from tasks.findings.anchor.anchor_record import AnchorRecord
+from tasks.findings.repeats.repeat_record import AskedAgain
+from tasks.findings.variance.mean_variance import find_judge_variance
+from tasks.findings.variance.variance_record import VarianceRecords
 
 
 def find_variance(run: ComputedRun) -> Found:

@@ -9,18 +9,10 @@ import pyarrow.compute as pc
 from metric_core.columns import USER_INPUT
 from metric_core.stages import Stage
 from metric_core.statistics.judge_variance import JudgeVariance, split_variance
-from tasks.record.repeats import AnchorRecord, AskedAgain, VarianceRecord
-from tasks.record.run_record import RunRecord
+from tasks.findings.anchor.anchor_record import AnchorRecord
+from tasks.findings.repeats.repeat_record import AskedAgain
+from tasks.findings.variance.variance_record import VarianceRecord
 from tasks.rows.computed_tables import RunTables
-
-
-def read_second_judgments(record: RunRecord) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return metric -> row id -> the score of a row of a run and the one when it was judged again.
-
-    Metrics are left out if parts of their scores are texts of the judge, which are not asked for again.
-    """
-    again = record.find(AskedAgain) or AskedAgain()
-    return {metric: again.scores[metric] for metric in again.variance if metric in again.scores}
 
 
 def find_judge_variance(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
+from tasks.findings.repeats.judge_drift import RowAnswers
 from tasks.models.judges.panel import name_judges
 from tasks.models.judges.protocol import (
     IN_PROCESS,
@@ -27,7 +28,6 @@ from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
-from tasks.runs.judge_drift import RowAnswers
 from tasks.runtime.usage import Usage, add_usages
 
 _NOT_KEPT = "the answer is not cached"
@@ -194,18 +194,6 @@ class _RepeatingModels(RunModels):
     def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         """Return a judge that answers from the cache."""
         return _RepeatingJudge(self._questions, self._questions.open(judge, settings), note=self._note)
-
-
-class UncachedModels(RunModels):
-    """The models of a run, whose judges answer past the cache; what is cached stays as it is."""
-
-    def __init__(self, models: RunModels) -> None:
-        super().__init__()
-        self._run = models
-
-    def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
-        """Return the judge without its cache."""
-        return self._run.open_cached_judge(judge, settings).uncached
 
 
 class _RepeatingJudge:

@@ -1,9 +1,11 @@
 """Declare the options of the anchor: rows that every run judges, so that a change of the judge shows."""
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from tasks.options.finding_options import FindingOptions
 from tasks.options.option import Option, OptionGroup
 from tasks.options.source_options import split_pairs
 from tasks.options.text_forms import table_from_text
@@ -61,7 +63,7 @@ class AnchorSettings(OptionGroup, affects_scores=False):
     ] = 0.1
 
 
-class AnchorOptions(OptionGroup, affects_scores=False):
+class AnchorOptions(FindingOptions, affects_scores=False):
     """The option for rows that every run judges."""
 
     anchor: Annotated[
@@ -72,3 +74,12 @@ class AnchorOptions(OptionGroup, affects_scores=False):
             examples=[{"source": "anchor.jsonl"}],
         ),
     ] = None
+
+    def located(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
+        """Return the anchor with the absolute path of its source."""
+        anchor = self.anchor
+        return {} if anchor is None else {"anchor": anchor.model_copy(update={"source": locate(anchor.source)})}
+
+    def of_labelled_rows(self) -> Mapping[str, Any]:
+        """Return no anchor: there is no series of runs in which it could show a change of the judge."""
+        return {"anchor": None}

@@ -3,16 +3,16 @@
 Prefect is not imported here, because runs are checked before it is needed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from flows.config.anchor_options import AnchorSettings
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.label_pairing import LabelledData, read_labelled
+from tasks.findings.anchor.anchor_options import AnchorOptions, AnchorSettings
 from tasks.sources import available_columns
 
 
@@ -72,7 +72,19 @@ class AnchorPlan:
         return self.settings.source
 
 
-def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
+def anchor_of(plan: RunPlan) -> AnchorSettings:
+    """Return the options of the anchor of a run.
+
+    Raises:
+        ValueError: The run has none.
+    """
+    settings = plan.options(AnchorOptions).anchor
+    if settings is None:
+        raise ValueError("the run has no anchor")
+    return settings
+
+
+def plan_anchor(plan: RunPlan) -> AnchorPlan:
     """Return the plan of the anchor of a run.
 
     The anchor is judged as the rows of the run are: by the same models, with the same prompts and metrics. Unlike them
@@ -81,6 +93,7 @@ def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
     Raises:
         SourceError: The anchor cannot be read, or no metric of the run can work on it.
     """
+    settings = anchor_of(plan)
     changes: dict[str, Any] = {
         "source": settings.source,
         "column_map": settings.column_map,
@@ -97,7 +110,7 @@ def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
         "retriever": None,
         "slices": (),
     }
-    own = replace(plan.with_options(**changes), anchor=None)
+    own = plan.with_options(**changes)
     columns = available_columns(settings.source, own.source.options())
     metrics = plan.metrics
     allowed = metrics.for_columns(columns)

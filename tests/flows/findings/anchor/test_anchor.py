@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
-from flows.execution import anchor_evaluation
 from flows.execution.rerun_plan import parse_rerun_request
+from flows.findings.anchor import anchor_evaluation
+from flows.findings.preview import preview_run
 from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.run_result import RunResult
 from metric_core.errors import AssayError, JudgeError
 from metric_core.prompts.judge_questions import JudgeQuestion
 from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.findings.judge_facts import judge_evidence
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
 from tests.full_disk import fill, small_disk
@@ -118,7 +120,12 @@ def entry(run: Path) -> dict[str, Any]:
 
 
 def changed_side(baseline: Path, run: Path) -> ChangedSide:
-    return SideFinder.from_runs(FinishedRun(baseline), FinishedRun(run)).find("faithfulness")
+    return finder_of(baseline, run).find("faithfulness")
+
+
+def finder_of(baseline: Path, run: Path) -> SideFinder:
+    before, after = FinishedRun(baseline), FinishedRun(run)
+    return SideFinder(before, RunPair.from_runs(before, after, Matching()), judge_evidence(before, after))
 
 
 def test_records_that_a_full_disk_could_not_take_are_told_to_the_caller(nights: Nights) -> None:
@@ -170,7 +177,7 @@ def test_a_change_is_named_as_the_judges_or_the_systems(nights: Nights) -> None:
     swapped = nights.run("same", GOOD, STRICTER)
     assert nights.asked_about_anchor() == 2 * len(ANCHOR_WORDS)
     by_judge = changed_side(baseline, swapped)
-    changes = SideFinder.from_runs(FinishedRun(baseline), FinishedRun(swapped)).changes
+    changes = finder_of(baseline, swapped).changes
     revisions = [FinishedRun(run).record.to_json()["judge"]["revision"] for run in (baseline, swapped)]
     worse = nights.run("same", ["broken"] * len(GOOD), JUDGE)
     by_system = changed_side(baseline, worse)
@@ -226,15 +233,17 @@ def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
 
 def test_a_dry_run_counts_the_questions_about_the_anchor(nights: Nights) -> None:
     config = nights.config("first")
-    before = make_dry_run(draft_plan(config))
+    before = preview_run(draft_plan(config))
     nights.run("first")
-    after = make_dry_run(draft_plan(config))
+    after = preview_run(draft_plan(config))
 
-    assert before.anchor is not None
-    assert before.anchor.tally.asked == 2 * len(ANCHOR_WORDS)
+    assert before.of_findings["rows_asked_again"] is None
+    of_anchor, of_anchor_after = before.of_findings["anchor"], after.of_findings["anchor"]
+    assert of_anchor is not None
+    assert of_anchor.dry_run.tally.asked == 2 * len(ANCHOR_WORDS)
     assert before.tally.asked == 2 * len(ANCHOR_WORDS) + 2 * len(GOOD)
-    assert after.anchor is not None
-    assert (after.anchor.tally.asked, after.tally.asked) == (0, 0)
+    assert of_anchor_after is not None
+    assert (of_anchor_after.dry_run.tally.asked, after.tally.asked) == (0, 0)
 
 
 def _crash(*_: Any) -> Any:

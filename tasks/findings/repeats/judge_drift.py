@@ -22,7 +22,7 @@ from metric_core.statistics.asked_again import (
     is_changed,
     log_e_value,
 )
-from tasks.record.repeats import AskedAgain, JudgeChange, JudgeRepeat
+from tasks.findings.repeats.repeat_record import AskedAgain, JudgeChange, JudgeRepeat
 
 RUNS_READ = RUNS_TESTED + RUNS_ADDED
 """Number of repeats whose entries are needed to continue."""

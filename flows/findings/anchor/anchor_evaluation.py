@@ -9,46 +9,42 @@ import hashlib
 import time
 from dataclasses import replace
 
-from flows.execution.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.run import Run
 from flows.execution.run_record import build_record
 from flows.execution.run_writing import write_run_folder
 from flows.execution.uniform_scores import is_suspiciously_uniform
-from flows.planning.anchor import AnchorPlan, plan_anchor
+from flows.findings.anchor.anchor_plan import AnchorPlan, anchor_of, plan_anchor
+from flows.findings.anchor.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from metric_core.calibration.calibrate import measure_human_agreement
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.label_pairing import pair_labels
-from tasks.record.other_runs import RunReference
-from tasks.record.repeats import AnchorAgreement, AnchorMean, AnchorRecord, AnchorUsage
+from tasks.findings.anchor.anchor_record import ANCHOR, AnchorAgreement, AnchorMean, AnchorOf, AnchorRecord, AnchorUsage
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import ANCHOR, RunFolder
+from tasks.runs.run_folder import RunFolder
 from tasks.runtime.usage import StageUsage
 
 
-def evaluate_anchor(run: Run, tables: RunTables) -> AnchorRecord | None:
+def evaluate_anchor(run: Run, tables: RunTables) -> AnchorRecord:
     """Evaluate the anchor of a run, write its run folder below that of the run, and return the record of it.
 
     Args:
         tables: The tables of the run, whose stages are computed.
 
     Returns:
-        The record; None for a run without an anchor. With a reason, the anchor has no scores.
+        The record; with a reason, the anchor has no scores.
     """
-    settings = run.plan.anchor
-    if settings is None:
-        return None
     try:
-        return _evaluate(run, tables, plan_anchor(run.plan, settings))
+        return _evaluate(run, tables, plan_anchor(run.plan))
     except AssayError as error:
         reason = str(error)
         again = keep_findings(EarlierRepeats.of_run(run), reason)
-        return AnchorRecord(source=settings.source, reason=reason, asked_again=again)
+        return AnchorRecord(source=anchor_of(run.plan).source, reason=reason, asked_again=again)
 
 
 def anchor_warnings(anchor: AnchorRecord) -> tuple[str, ...]:
@@ -68,11 +64,9 @@ def anchor_warnings(anchor: AnchorRecord) -> tuple[str, ...]:
 def _evaluate(run: Run, of_run: RunTables, anchor: AnchorPlan) -> AnchorRecord:
     started = time.monotonic()
     folder = RunFolder(run.folder.path / ANCHOR)
-    own_entries = build_record(anchor.run, run.models).entries | {
-        "run_id": f"{run.record.run_id}-{ANCHOR}",
-        "anchor_of": RunReference(run_id=run.record.run_id, folder=str(run.folder.path)),
-    }
-    own = replace(run, plan=anchor.run, folder=folder, record=run.record.extend(**own_entries))
+    entries = build_record(anchor.run, run.models).entries | {"run_id": f"{run.record.run_id}-{ANCHOR}"}
+    origin = AnchorOf(run_id=run.record.run_id, folder=str(run.folder.path))
+    own = replace(run, plan=anchor.run, folder=folder, record=run.record.extend(**entries).with_findings(origin))
     with folder.lock():
         read = read_source(anchor.run)
         tables = compute_rows(own, read.refs)

@@ -1,0 +1,1 @@
+"""Computation of rows of a run that are asked about again."""

@@ -1,0 +1,1 @@
+"""Computation of the judge's part in the variance of means."""

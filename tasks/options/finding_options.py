@@ -1,0 +1,23 @@
+"""Declare what the options of findings have in common."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tasks.options.option import OptionGroup
+
+
+class FindingOptions(OptionGroup, affects_scores=False):
+    """Options of a finding, which belong to its room."""
+
+    def located(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
+        """Return the options that hold paths, by name, with absolute ones.
+
+        Args:
+            locate: Function that returns a source with its absolute path.
+        """
+        del locate
+        return {}
+
+    def of_labelled_rows(self) -> Mapping[str, Any]:
+        """Return the options, by name, that the evaluation of labelled rows has instead."""
+        return {}

@@ -1,0 +1,140 @@
+"""A finding can be removed, with its lines in the tables and its own tests; the rest works without it."""
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.planning.finding_table import TABLE as PLANNED
+from tasks.findings.table import TABLE as SHOWN
+from tests.examples.test_removals import (
+    Room,
+    check_that_the_rest_works,
+    check_types_and_tests,
+    copy_without,
+    is_in,
+    module_name,
+)
+from tests.structure.house import PACKAGES, ROOT, modules, text_of
+from tests.structure.test_imports import imported_modules
+
+TABLES = ("tasks/findings/table.py", "flows/planning/finding_table.py")
+OPTIONS = "flows/config/run_config.py"
+
+
+def room_of(module: str) -> tuple[str, str]:
+    """Return the name of a finding and the path of its room, a folder or a file, by the module that declares it.
+
+    >>> room_of("tasks.findings.anchor.anchor_finding"), room_of("flows.findings.compute_cost")
+    (('anchor', 'tasks/findings/anchor'), ('cost', 'flows/findings/compute_cost.py'))
+    """
+    folder, _, file = module.rpartition(".")
+    if folder.endswith(".findings"):
+        return file.removeprefix("compute_"), f"{module.replace('.', '/')}.py"
+    return folder.rpartition(".")[2], folder.replace(".", "/")
+
+
+def rooms_of_findings() -> dict[str, Room]:
+    paths: dict[str, tuple[str, ...]] = {}
+    for module in (*(each.name for each in SHOWN), *(each.module for each in PLANNED)):
+        name, path = room_of(module)
+        paths[name] = (*paths.get(name, ()), path)
+    return {name: Room(found) for name, found in paths.items()}
+
+
+ROOMS = rooms_of_findings()
+NEEDS = {room_of(each.name)[0]: each.needs for each in SHOWN}
+
+
+def removed_with(name: str) -> dict[str, Room]:
+    """Return the room of a finding, and those of findings that need it."""
+    gone = {name}
+    while more := {other for other, needs in NEEDS.items() if gone.intersection(needs)} - gone:
+        gone |= more
+    return {other: ROOMS[other] for other in ROOMS if other in gone}
+
+
+def modules_of(rooms: Iterable[Room]) -> list[str]:
+    return [module_name(path) for room in rooms for path in room.paths]
+
+
+def lines_about(text: str, gone: Collection[str]) -> Iterator[range]:
+    """Yield the lines of a module about rooms: imports from them, bases from them, calls that name a module of them."""
+    tree = ast.parse(text)
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and is_in(str(node.module), gone):
+            imported.update(alias.name for alias in node.names)
+            yield range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    for node in ast.walk(tree):
+        bases = node.bases if isinstance(node, ast.ClassDef) else []
+        found: list[ast.expr] = [base for base in bases if isinstance(base, ast.Name) and base.id in imported]
+        if isinstance(node, ast.Call) and node.args and isinstance(name := node.args[0], ast.Constant):
+            found += [node] if isinstance(name.value, str) and is_in(name.value, gone) else []
+        yield from (range(each.lineno, (each.end_lineno or each.lineno) + 1) for each in found)
+
+
+def without_lines(text: str, gone: Collection[str]) -> str:
+    """Return a module without its lines about rooms."""
+    dropped = {number for lines in lines_about(text, gone) for number in lines}
+    kept = (line for number, line in enumerate(text.splitlines(keepends=True), start=1) if number not in dropped)
+    return "".join(kept)
+
+
+def copy_without_findings(names: Collection[str], folder: Path, *others: str) -> Path:
+    """Copy the packages without some findings, and without the tests that import their rooms."""
+    rooms = [ROOMS[name] for name in names]
+    gone = modules_of(rooms)
+    copy = copy_without(rooms, folder, *others)
+    for file in (*TABLES, OPTIONS):
+        (copy / file).write_text(without_lines((copy / file).read_text(encoding="utf-8"), gone), encoding="utf-8")
+    outside = [path for path in modules("tests", "benchmarks") if (copy / path).is_file()]
+    while own := [path for path in outside if any(is_in(name, gone) for name in imported_modules(text_of(path)))]:
+        for path in own:
+            (copy / path).unlink()
+        gone += [module_name(path.as_posix()) for path in own]
+        outside = [path for path in outside if path not in own]
+    return copy
+
+
+def test_rooms_of_findings_are_there_and_need_no_circle() -> None:
+    assert [path for room in ROOMS.values() for path in room.paths if not (ROOT / path).exists()] == []
+    assert {need for needs in NEEDS.values() for need in needs} <= ROOMS.keys()
+    for name in ROOMS:
+        assert all(name not in removed_with(other) for other in removed_with(name) if other != name), name
+
+
+def test_only_findings_that_say_so_and_the_tables_import_a_room() -> None:
+    owners = {module: name for name, room in ROOMS.items() for module in modules_of([room])}
+    for path in modules(*PACKAGES):
+        if path.as_posix() == OPTIONS:
+            continue
+        here = next((owner for module, owner in owners.items() if is_in(module_name(path.as_posix()), [module])), "")
+        found = {
+            owner for name in imported_modules(text_of(path)) for room, owner in owners.items() if is_in(name, [room])
+        }
+        unsaid = found - {here, *NEEDS.get(here, ())}
+        assert not unsaid, f"{path} imports the rooms of {', '.join(sorted(unsaid))}"
+
+
+@pytest.mark.models
+@pytest.mark.prefect
+def test_without_all_findings_the_example_is_evaluated(server_home: Path, tmp_path: Path) -> None:
+    copy = copy_without_findings(ROOMS, tmp_path / "copy")
+    printed = check_that_the_rest_works(copy, server_home, tmp_path / "run")
+    assert "judged by" not in printed
+
+
+@pytest.mark.served
+@pytest.mark.parametrize("name", ROOMS)
+def test_without_a_finding_the_rest_works(name: str, server_home: Path, tmp_path: Path) -> None:
+    gone = removed_with(name)
+    copy = copy_without_findings(gone, tmp_path / "copy", "tests", "examples", "benchmarks", "docs")
+    check_that_the_rest_works(copy, server_home, tmp_path / "run")
+    check_types_and_tests(copy)
+
+
+@pytest.mark.served
+def test_without_all_findings_types_check_and_the_other_tests_are_collected(tmp_path: Path) -> None:
+    check_types_and_tests(copy_without_findings(ROOMS, tmp_path / "copy", "tests", "examples", "benchmarks", "docs"))
