@@ -7,6 +7,7 @@ from pydantic import Field
 from metric_core.statistics.judge_variance import JudgeVariance, VarianceShares
 from tasks.record.part import Part
 from tasks.record.stored_figures import StoredFigure
+from tasks.runtime.usage import QuestionUsage
 
 
 class JudgeChange(Part):
@@ -93,20 +94,14 @@ class AskedAgain(Part):
     variance: dict[str, JudgeVariance] = Field(default_factory=dict)
 
 
-class AnchorUsage(Part):
-    """The questions of an anchor.
+class AnchorUsage(QuestionUsage):
+    """The cost of the questions of an anchor.
 
     Args:
         asked: Number of questions that were not cached.
     """
 
     asked: int
-    questions: int
-    stored: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
 
 
 class AnchorMean(Part):
