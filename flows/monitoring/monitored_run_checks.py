@@ -17,10 +17,10 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.outcome import OutcomeIncident
 from tasks.record.repeats import AnchorRecord
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import find_changed_judges
-from tasks.runs.outcome import OutcomeIncident
 
 _LEAST_COLLAPSED = 3.0
 """Least number of rows whose scores became the extreme one, so that it is not chance."""

@@ -11,10 +11,10 @@ from pydantic import Field
 from metric_core.statistics.agreement import Agreement
 from tasks.record.cost import CostRecord, ThroughputRecord
 from tasks.record.judge_quality import Certificate
+from tasks.record.outcome import RunOutcome, Trigger
 from tasks.record.part import Part
 from tasks.record.repeats import AnchorRecord, AskedAgain
 from tasks.record.run_summary import DiagnosisCounts
-from tasks.runs.outcome import RunOutcome, Trigger
 
 SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS, CERTIFIED = (
     *("system", "index", "data", "judge", "judges", "judge_server", "judge_answers", "prompts", "judge_settings"),

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.record.part import Part
+from pydantic import BaseModel
+
+from tasks.record.outcome import RunOutcome
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.runtime.atomic_files import write_json
@@ -13,7 +15,11 @@ from tasks.runtime.atomic_files import write_json
 
 def record_schemas() -> Mapping[str, Mapping[str, Any]]:
     """Return the name of the published file -> JSON schema."""
-    schemas: dict[str, type[Part]] = {"run.schema.json": RunRecord, "summary.schema.json": RunSummary}
+    schemas: dict[str, type[BaseModel]] = {
+        "run.schema.json": RunRecord,
+        "summary.schema.json": RunSummary,
+        "outcome.schema.json": RunOutcome,
+    }
     return {
         name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
         for name, kind in schemas.items()

@@ -6,9 +6,9 @@ from typing import Any
 
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
+from tasks.record.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tasks.record.repeats import AnchorMean, AnchorRecord
 from tasks.record.run_summary import ClassCount, DiagnosisCounts, RefusalCounts
-from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 
 METRICS = (
