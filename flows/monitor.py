@@ -34,7 +34,7 @@ from tasks.prefect_support.first_state import send_first_state
 from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
-from tasks.runs.outcome import Trigger
+from tasks.record.outcome import Trigger
 
 _STATES: Mapping[Verdict, str] = {
     "accepted": "Accepted",

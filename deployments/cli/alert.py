@@ -29,7 +29,7 @@ from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
 from tasks.history.operator_log import Acknowledgement, Silence
 from tasks.options.option import find_secret_references
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runtime.home import assay_home
 
 _NOT_YET = (

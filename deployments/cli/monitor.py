@@ -22,7 +22,7 @@ from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from metric_core.errors import AssayError, ConfigError
 from tasks.options.option import find_secret_references
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runtime.home import assay_home
 

@@ -3,13 +3,14 @@
 import hashlib
 import re
 import smtplib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import httpx
 from prefect.blocks.abstract import NotificationBlock, NotificationError
@@ -62,26 +63,29 @@ class RecipientError(Exception):
         self.retry_after = retry_after
 
 
-class Recipient(Protocol):
+class Recipient(ABC):
     """A recipient of alerts."""
+
+    __slots__ = ()
 
     name: ClassVar[str]
     """Its name among the recipients of a configuration, which is that of its option."""
-    renews: ClassVar[bool]
+    renews: ClassVar[bool] = False
     """True if it forgets open incidents, so that each run must send them again."""
-    keeps: ClassVar[bool]
+    keeps: ClassVar[bool] = False
     """True if it keeps incidents itself, so that it needs their ends even if people need no message about them."""
-    seconds: ClassVar[float]
+    seconds: ClassVar[float] = _LONGEST
     """Time that it may take to accept a message."""
 
+    @abstractmethod
     def check(self) -> str:
         """Check what can be checked without sending anything, and return a description of the recipient.
 
         Raises:
             AssayError: Alerts cannot be sent to it.
         """
-        ...
 
+    @abstractmethod
     def send(self, alert: Alert) -> str:
         """Send an alert, and return the reply.
 
@@ -89,18 +93,14 @@ class Recipient(Protocol):
             RecipientError: The recipient did not accept the alert, or could not be reached.
             AssayError: A secret cannot be read.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookRecipient:
+class WebhookRecipient(Recipient):
     """A URL that alerts are posted to as JSON."""
 
     reference: str
-    name: ClassVar[str] = "webhook"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-    seconds: ClassVar[float] = _LONGEST
+    name = "webhook"
 
     def check(self) -> str:
         """Check that the variable of the URL is set."""
@@ -114,14 +114,11 @@ class WebhookRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRecipient:
+class BlockRecipient(Recipient):
     """A notification block of the Prefect server."""
 
     block: str
-    name: ClassVar[str] = "block"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-    seconds: ClassVar[float] = _LONGEST
+    name = "block"
 
     def check(self) -> str:
         """Return the name of the block, which only its server can check."""
@@ -144,14 +141,12 @@ class BlockRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class EmailRecipient:
+class EmailRecipient(Recipient):
     """A mailbox."""
 
     settings: EmailSettings
-    name: ClassVar[str] = "email"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-    seconds: ClassVar[float] = SECONDS + CONFIRMATION_SECONDS
+    name = "email"
+    seconds = SECONDS + CONFIRMATION_SECONDS
 
     def check(self) -> str:
         """Check the URL of the SMTP server, unless it is in a block."""
@@ -182,14 +177,12 @@ class EmailRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class PagerDutyRecipient:
+class PagerDutyRecipient(Recipient):
     """A service of PagerDuty."""
 
     settings: PagerDutySettings
-    name: ClassVar[str] = "pagerduty"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True
-    seconds: ClassVar[float] = _LONGEST
+    name = "pagerduty"
+    keeps = True
 
     def check(self) -> str:
         """Check that the variable of the key is set."""
@@ -204,14 +197,13 @@ class PagerDutyRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class AlertmanagerRecipient:
+class AlertmanagerRecipient(Recipient):
     """Alertmanager, or a service with its API."""
 
     settings: AlertmanagerSettings
-    name: ClassVar[str] = "alertmanager"
-    renews: ClassVar[bool] = True
-    keeps: ClassVar[bool] = True
-    seconds: ClassVar[float] = _LONGEST
+    name = "alertmanager"
+    renews = True
+    keeps = True
 
     def check(self) -> str:
         """Check that the variable of the header is set, if there is one."""
@@ -231,14 +223,11 @@ class AlertmanagerRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class FileRecipient:
+class FileRecipient(Recipient):
     """A file of alerts, one JSON object per line."""
 
     path: str | Path
-    name: ClassVar[str] = "file"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-    seconds: ClassVar[float] = _LONGEST
+    name = "file"
 
     def check(self) -> str:
         """Check that the file can be written."""
@@ -257,14 +246,11 @@ class FileRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginRecipient:
+class PluginRecipient(Recipient):
     """A user-defined recipient."""
 
     settings: PluginRecipientSettings
-    name: ClassVar[str] = "plugin"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-    seconds: ClassVar[float] = _LONGEST
+    name = "plugin"
 
     def check(self) -> str:
         """Create the recipient, and return its name."""

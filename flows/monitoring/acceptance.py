@@ -7,10 +7,11 @@ from typing import Any
 
 from flows.publishing.history_record import record_in_history
 from flows.publishing.run_subject import subject_name
+from tasks.record.outcome import RunOutcome
 from tasks.record.run_record import DeploymentRecord
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT, EVALUATIONS, Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
+from tasks.runs.outcome_file import read_outcome, write_outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,12 @@ from tasks.findings.table import lines_of
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.outcome import OutcomeBaseline, OutcomeIncident, RunOutcome
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeBaseline, OutcomeIncident, RunOutcome, write_outcome
+from tasks.runs.outcome_file import write_outcome
 from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 

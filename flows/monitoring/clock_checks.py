@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from flows.monitoring.monitored_run import MonitoredRun
 from tasks.history.recorded_run import RecordedRun
+from tasks.record.outcome import OutcomeIncident
 from tasks.runs.baselines import CLOCK_TOLERANCE, Baseline
-from tasks.runs.outcome import OutcomeIncident
 
 KEY = "clock"
 """Key of the incident."""

@@ -12,7 +12,7 @@ from flows.monitoring.incidents import IncidentBook, alert_incidents, subject_of
 from flows.monitoring.missed_runs import KEY as MISSED_RUNS
 from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
-from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
+from tasks.record.outcome import OutcomeIncident, OutcomeIncidents
 
 STUCK, UNREPORTED = "stuck", "error: not reported"
 OF_SERVER = (MISSED_RUNS, STUCK, UNREPORTED)

@@ -17,9 +17,9 @@ from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.findings.table import compared_findings
 from tasks.history.recorded_run import RecordedRun
+from tasks.record.outcome import GateOutcome, OutcomeCheck, OutcomeCoverage, OutcomeIncident
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeCoverage, OutcomeIncident
 
 NOT_COMPARABLE = "comparison"
 """Key of the incident that a run cannot be compared with its baseline."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.history.recorded_run import COMPLETED, RecordedRun
-from tasks.runs.outcome import OutcomeIncident
+from tasks.record.outcome import OutcomeIncident
 
 ROWS, TOKENS, SECONDS = "source: growth", "cost: tokens", "cost: duration"
 """Keys of the incidents."""

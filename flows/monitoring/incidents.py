@@ -17,7 +17,7 @@ from metric_core.errors import AssayError
 from tasks.history.incident import OPENER, Incident, IncidentChanges, IncidentFinding
 from tasks.history.incident_log import IncidentLog
 from tasks.prefect_support.run_log import run_logger
-from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
+from tasks.record.outcome import OutcomeIncident, OutcomeIncidents
 
 MISSED = "missed"
 """Kind of the incident that runs were missed, which is over when it is reported, because a run has taken place."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.outcome import OutcomeIncident
 from tasks.runs.baselines import folder_of_evaluation
-from tasks.runs.outcome import OutcomeIncident
 from tasks.runtime.atomic_files import atomic_write
 from tasks.runtime.home import assay_home
 

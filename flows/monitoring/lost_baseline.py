@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flows.monitoring.clock_checks import present
 from flows.monitoring.monitored_run import MonitoredRun
 from tasks.history.recorded_run import RecordedRun
-from tasks.runs.outcome import OutcomeIncident
+from tasks.record.outcome import OutcomeIncident
 
 KEY = "baseline"
 """Key of the incident."""

@@ -12,8 +12,8 @@ from flows.monitoring.incidents import MISSED, alert_incidents, subject_of_alert
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.source_checks import describe_missing
+from tasks.record.outcome import OutcomeIncidents
 from tasks.runs.baselines import Baseline
-from tasks.runs.outcome import OutcomeIncidents
 from tasks.runs.run_folder import COMPARISON, REPORT
 
 Verdict: TypeAlias = Literal["accepted", "passed", "recovering", "inconclusive", "failed", "worse", "superseded"]

@@ -26,7 +26,7 @@ from prefect.states import Cancelled
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun, missed_run_id
 from tasks.prefect_support.paging import PAGE, read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
-from tasks.runs.outcome import OutcomeIncident
+from tasks.record.outcome import OutcomeIncident
 
 KEY = "missed runs"
 """Key of the incident."""

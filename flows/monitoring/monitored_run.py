@@ -9,10 +9,10 @@ from prefect.runtime import flow_run
 
 from flows.config.result_options import MonitoringOptions
 from flows.publishing.run_subject import RunSubject, subject_name
+from tasks.record.outcome import Trigger
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.index_versions import IndexVersion
-from tasks.runs.outcome import Trigger
 from tasks.runs.run_start import RunStart
 
 

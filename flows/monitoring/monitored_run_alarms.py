@@ -19,8 +19,9 @@ from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.history.open_alarms import find_open_alarms
 from tasks.history.recorded_run import RecordedRun
+from tasks.record.outcome import OutcomeAlarm, OutcomeIncident
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
+from tasks.runs.outcome_file import read_outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

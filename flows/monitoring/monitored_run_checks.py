@@ -18,8 +18,8 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
+from tasks.record.outcome import OutcomeIncident
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
 """Number of runs of the history to read: a year of daily runs."""

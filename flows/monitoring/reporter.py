@@ -29,7 +29,7 @@ from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.options.narrow import narrow
 from tasks.prefect_support.patience import is_unavailable
 from tasks.prefect_support.run_log import run_logger
-from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
+from tasks.record.outcome import OutcomeIncident, OutcomeIncidents
 from tasks.runs.run_folder import REPORT
 
 

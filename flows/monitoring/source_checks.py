@@ -11,7 +11,7 @@ from itertools import pairwise
 from tasks.comparison.written_rows import describe_retired
 from tasks.history.recorded_run import ANSWERS, RecordedRun
 from tasks.history.steady_time import steady_time
-from tasks.runs.outcome import OutcomeCoverage, OutcomeIncident
+from tasks.record.outcome import OutcomeCoverage, OutcomeIncident
 
 EMPTY, UNCHANGED = "source: empty", "source: unchanged"
 ROWS, MOST_ROWS, COLUMNS, NULLS = "source: rows", "source: most rows", "source: columns", "source: nulls: "

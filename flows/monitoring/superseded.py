@@ -6,8 +6,8 @@ from pathlib import Path
 from flows.monitoring.chain_result import ChainResult
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.reporter import Reporter
+from tasks.record.outcome import OutcomeIncidents
 from tasks.runs.baselines import Baseline
-from tasks.runs.outcome import OutcomeIncidents
 
 
 def is_superseded(monitored_run: MonitoredRun, before: Baseline | None) -> bool:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
 from tasks.comparison.written_rows import find_written
-from tasks.runs.outcome import OutcomeCoverage
+from tasks.record.outcome import OutcomeCoverage
 from tasks.runs.row_grouping import ROW_ID
 from tasks.tables.row_changes import CONTENT
 

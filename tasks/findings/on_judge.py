@@ -7,9 +7,9 @@ from typing import TypeAlias
 from metric_core.statistics.judge_variance import JudgeVariance
 from tasks.comparison.judge_evidence import JudgeEvidence
 from tasks.record.findings import Findings
+from tasks.record.outcome import OutcomeIncident
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeIncident
 
 SecondJudgments: TypeAlias = Mapping[str, tuple[float, float]]
 """Row id -> score of the row, and its score when it was judged again."""

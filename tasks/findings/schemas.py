@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
 from tasks.findings.table import TABLE
 from tasks.record.findings import Findings, HasEntry
+from tasks.record.outcome import RunOutcome
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.runtime.atomic_files import write_json
@@ -20,7 +21,11 @@ def record_schemas() -> Mapping[str, Mapping[str, Any]]:
     """Return the name of the published file -> JSON schema."""
     findings = [each.load() for each in TABLE]
     of_record, of_summary = ([entry for each in findings for entry in getattr(each, kind)] for kind in _KINDS)
-    schemas = {"run.schema.json": _extend(RunRecord, of_record), "summary.schema.json": _extend(RunSummary, of_summary)}
+    schemas: dict[str, type[BaseModel]] = {
+        "run.schema.json": _extend(RunRecord, of_record),
+        "summary.schema.json": _extend(RunSummary, of_summary),
+        "outcome.schema.json": RunOutcome,
+    }
     return {
         name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
         for name, kind in schemas.items()

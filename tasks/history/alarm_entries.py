@@ -11,7 +11,7 @@ from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import Slice
-from tasks.runs.outcome import Cause, OutcomeAlarm
+from tasks.record.outcome import Cause, OutcomeAlarm
 
 _CAUSES: Mapping[Cause, str] = {
     "system": "the system changed",

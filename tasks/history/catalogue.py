@@ -18,7 +18,7 @@ from tasks.history.kept_questions import add_kept_questions
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost, RunDetails
 from tasks.history.run_entry import read_run_entry
 from tasks.history.run_search import find_run_folders
-from tasks.runs.outcome import RunOutcome
+from tasks.record.outcome import RunOutcome
 
 _CHUNK = 400
 """Runs per statement: the oldest SQLite accepts 999 values."""

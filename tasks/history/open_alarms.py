@@ -15,8 +15,8 @@ from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
 from tasks.history.monitored_scores import read_monitored_runs
 from tasks.history.recorded_run import COMPLETED, RecordedRun
+from tasks.record.outcome import OutcomeAlarm, RunOutcome
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeAlarm, RunOutcome
 
 
 @dataclass(frozen=True, slots=True)

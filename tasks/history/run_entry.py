@@ -24,9 +24,10 @@ from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, Run
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import NO_JUDGE, JudgeIdentity
 from tasks.record.judge_quality import Certificate
+from tasks.record.outcome import RunOutcome
 from tasks.record.run_record import AnsweringJudge, DeploymentRecord, RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.runs.outcome import RunOutcome, read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runs.run_folder import MANIFEST, STAGES, RunFolder
 from tasks.runtime.stored_data import is_stored
 from tasks.runtime.wording import NO_REVISION

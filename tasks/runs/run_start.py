@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from tasks.record.outcome import Trigger
 from tasks.record.run_record import StartRecord
-from tasks.runs.outcome import Trigger
 
 
 @dataclass(frozen=True, slots=True)

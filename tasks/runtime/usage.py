@@ -114,8 +114,8 @@ def work_of(model: object) -> ModelWork:
     return work if isinstance(work, ModelWork) else ModelWork()
 
 
-class KindUsage(_Cost):
-    """The cost of the questions of one kind.
+class QuestionUsage(_Cost):
+    """The cost of questions.
 
     Args:
         questions: Number of distinct questions.
@@ -124,7 +124,6 @@ class KindUsage(_Cost):
         prompt_tokens: Number of tokens sent.
         cached_tokens: Number of these tokens that the server found in its prefix cache.
         output_tokens: Number of tokens generated.
-        failed: Number of unusable answers.
     """
 
     questions: int = 0
@@ -133,19 +132,22 @@ class KindUsage(_Cost):
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+
+
+class KindUsage(QuestionUsage):
+    """The cost of the questions of one kind.
+
+    Args:
+        failed: Number of unusable answers.
+    """
+
     failed: int = 0
 
 
-class StageUsage(_Cost):
+class StageUsage(QuestionUsage):
     """The cost of computing a stage table, and what the stage noticed about its texts.
 
     Args:
-        questions: Number of distinct questions of the stage.
-        stored: Number of these questions whose answers were cached.
-        requests: Number of requests sent to the judge's server for the others, including retries.
-        prompt_tokens: Number of tokens sent.
-        cached_tokens: Number of these tokens that the server found in its prefix cache.
-        output_tokens: Number of tokens generated.
         seconds: Wall time of the stage.
         failed: Number of unusable answers by reason.
         warnings: Sentences about the server that answered.
@@ -161,12 +163,6 @@ class StageUsage(_Cost):
             one.
     """
 
-    questions: int = 0
-    stored: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
     seconds: float = 0.0
     failed: dict[str, int] = Field(default_factory=dict)
     cut_off: CutOff = CutOff()

@@ -15,7 +15,7 @@ from tasks.calibration.label_store import read_exported
 from tasks.index_questions.question_file import read_questions
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.options.load_profile import load_profile
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runs.run_folder import RunFolder
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.qrels_file import QrelsFile

@@ -19,9 +19,10 @@ from metric_core.evidence_spans import EvidenceSpan
 from tasks.calibration.label_store import LabelPageFacts, StoredLabel, find_labels, keep_labels, read_exported
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
 from tasks.index_questions.written_question import WrittenQuestion
+from tasks.record.outcome import RunOutcome
 from tasks.reports.exports.qrels_table import QRELS, write_qrels
 from tasks.reports.exports.score_tables import Format, write_export
-from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
+from tasks.runs.outcome_file import read_outcome, write_outcome
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.jsonl_text import to_json_lines

@@ -27,7 +27,7 @@ from tasks.findings.anchor.anchor_record import ANCHOR, AnchorAgreement, AnchorM
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
-from tasks.runtime.usage import StageUsage
+from tasks.runtime.usage import QuestionUsage, StageUsage
 
 
 def evaluate_anchor(run: Run, tables: RunTables) -> AnchorRecord:
@@ -98,8 +98,8 @@ def _digest(anchor: FinishedRun) -> str:
 
 
 def _usage(usage: StageUsage) -> AnchorUsage:
-    names = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
-    return AnchorUsage(asked=usage.questions - usage.stored, **{name: getattr(usage, name) for name in names})
+    counts = {name: getattr(usage, name) for name in QuestionUsage.model_fields}
+    return AnchorUsage(asked=usage.questions - usage.stored, **counts)
 
 
 def _mean(summary: MetricSummary) -> AnchorMean:

@@ -8,25 +8,20 @@ from tasks.findings.repeats.repeat_record import AskedAgain
 from tasks.record.findings import FindingPart, Findings
 from tasks.record.part import Part
 from tasks.record.stored_figures import StoredFigure
+from tasks.runtime.usage import QuestionUsage
 
 ANCHOR = "anchor"
 """Folder with the run folder of the anchor, in that of the run."""
 
 
-class AnchorUsage(Part):
-    """The questions of an anchor.
+class AnchorUsage(QuestionUsage):
+    """The cost of the questions of an anchor.
 
     Args:
         asked: Number of questions that were not cached.
     """
 
     asked: int
-    questions: int
-    stored: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
 
 
 class AnchorMean(Part):

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from tasks.findings.anchor.anchor_record import AnchorRecord, repeat_of
 from tasks.findings.repeats.judge_drift import find_changed_judges
 from tasks.record.findings import Findings
+from tasks.record.outcome import OutcomeIncident
 from tasks.record.run_record import RunRecord
-from tasks.runs.outcome import OutcomeIncident
 
 _LEAST_COLLAPSED = 3.0
 """Least number of rows whose scores became the extreme one, so that it is not chance."""

@@ -12,7 +12,7 @@ from flows.alerting.stored_alerts import write_alert
 from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
-from tasks.runs.outcome import write_outcome
+from tasks.runs.outcome_file import write_outcome
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.history.run_folders import START, write_run
 from tests.tasks.history.test_open_alarms import follow

@@ -27,7 +27,7 @@ from tasks.index_questions.written_question import WrittenQuestion
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.history.history_text import change_lines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tests.deployments.served import rebuilt_index
 from tests.deployments.served.conftest import Ground, state_of, wait_for_runs
 

@@ -38,7 +38,7 @@ from flows.index_events.unhandled import GRACE, find_unhandled, start_unhandled
 from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tests.deployments.served.conftest import Ground, manifest_of, state_of, wait_for_runs
 from tests.deployments.served.sending import send_raw
 from tests.flows.test_index_rebuilt import ROWS, write

@@ -9,7 +9,7 @@ import pytest
 from flows.alerting.alert import Alert, AlertIncident
 from flows.config.alert_options import AlertSettings
 from flows.monitoring.incidents import alert_incidents, subject_of_alert
-from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
+from tasks.record.outcome import OutcomeIncident, OutcomeIncidents
 
 START = datetime(2026, 11, 17, 6, tzinfo=UTC)
 FOLDER = Path("/runs/räder #1")

@@ -16,7 +16,8 @@ from flows.monitor import run_monitor
 from flows.monitoring.monitored_run import MonitoredRun
 from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
-from tasks.runs.outcome import RunOutcome, Trigger, read_outcome
+from tasks.record.outcome import RunOutcome, Trigger
+from tasks.runs.outcome_file import read_outcome
 from tasks.runs.run_start import start_entry
 from tests.tasks import compared
 

@@ -18,7 +18,7 @@ from metric_core.errors import JudgeError
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runs.run_start import start_entry
 from tests.flows.monitoring.conftest import GATE, START, Nights

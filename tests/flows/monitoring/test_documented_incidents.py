@@ -5,7 +5,7 @@ import re
 from flows.monitoring import chain, clock_checks, gating, growth, lost_baseline, missed_runs, source_checks
 from flows.monitoring.incidents import UNDECIDED, error_key
 from flows.monitoring.monitored_run_alarms import alarm_key
-from tasks.runs.outcome import OutcomeAlarm
+from tasks.record.outcome import OutcomeAlarm
 from tests.structure.house import ROOT
 
 KEYS = (

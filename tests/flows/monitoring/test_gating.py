@@ -6,7 +6,7 @@ from metric_core.gates.rules import AbsoluteRule, Count, CoverageRule, Gate, Sta
 from metric_core.records import Direction, Score
 from metric_core.statistics.comparison import compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
-from tasks.runs.outcome import OutcomeCoverage
+from tasks.record.outcome import OutcomeCoverage
 
 
 def test_sentences_name_the_rows_and_the_groups_that_they_rest_on() -> None:

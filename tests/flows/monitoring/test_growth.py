@@ -9,7 +9,7 @@ import pytest
 from flows.monitoring.acceptance import accept_run
 from flows.monitoring.growth import ROWS, SECONDS, TOKENS, find_growth_incidents
 from tasks.history.recorded_run import RecordedRun, RunCost
-from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents, RunOutcome
+from tasks.record.outcome import OutcomeIncident, OutcomeIncidents, RunOutcome
 from tests.flows.monitoring.conftest import START, Nights
 
 

@@ -24,7 +24,7 @@ from flows.monitoring.missed_runs import (
 )
 from tasks.history.recorded_run import RecordedRun
 from tasks.prefect_support.paging import read_flow_runs
-from tasks.runs.outcome import RunOutcome
+from tasks.record.outcome import RunOutcome
 from tests.flows.deployed_flow import DeployedFlow
 
 MONDAY = datetime(2026, 11, 16, 6, tzinfo=UTC)

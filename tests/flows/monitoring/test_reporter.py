@@ -24,9 +24,10 @@ from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.reporter import Reporter
 from metric_core.errors import ConfigError, JudgeError
 from tasks.history.alert_log import AlertLog
+from tasks.record.outcome import OutcomeIncident
 from tasks.reports.history.history_view import history_view
 from tasks.runs.baselines import EVALUATIONS, Baselines
-from tasks.runs.outcome import OutcomeIncident, read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tasks.runtime.retry import Backoff
 from tests.flows.deployed_flow import DeployedFlow
 from tests.flows.monitoring.conftest import START, Nights

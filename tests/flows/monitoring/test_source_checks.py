@@ -8,7 +8,7 @@ import pytest
 
 from flows.monitoring.source_checks import MOST_ROWS, ROWS, find_losses, find_source_incidents, is_loss
 from tasks.history.run_entry import read_run_entry
-from tasks.runs.outcome import OutcomeCoverage
+from tasks.record.outcome import OutcomeCoverage
 from tests.tasks.history.run_folders import START, write_run
 
 

@@ -8,7 +8,7 @@ from tasks.findings.anchor.anchor_record import AnchorMean, AnchorRecord
 from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
-from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
+from tasks.record.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 
 METRICS = (

@@ -12,7 +12,7 @@ from metric_core.statistics.resampling import Interval
 from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import NO_VALUE, Slice
 from tasks.history.alarm_entries import alarm_sentence, outcome_alarm, read_alarm_state, write_alarm_state
-from tasks.runs.outcome import RunOutcome
+from tasks.record.outcome import RunOutcome
 
 ALARM = Alarm(
     stream=Stream("faithfulness"),

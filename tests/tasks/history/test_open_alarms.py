@@ -19,8 +19,8 @@ from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import explain_alarms
 from tasks.history.open_alarms import OpenAlarms, find_baseline_folders, find_open_alarms, read_alarm_runs
 from tasks.history.recorded_run import RecordedRun
+from tasks.record.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.reports import folders
 
 METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}

@@ -13,7 +13,7 @@ from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.run_panel import FIRST_RUNS
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
-from tasks.runs.outcome import OutcomeBaseline, RunOutcome
+from tasks.record.outcome import OutcomeBaseline, RunOutcome
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs
 

@@ -23,8 +23,9 @@ from tasks.findings.repeats.repeated_questions import RepeatedQuestions
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import CERTIFIED, JUDGED, find_version_changes
 from tasks.history.run_entry import read_run_entry
+from tasks.record.outcome import RunOutcome
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import RunOutcome, read_outcome
+from tasks.runs.outcome_file import read_outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]

@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import RunFolderError
-from tasks.runs.outcome import (
+from tasks.record.outcome import (
     OutcomeAlarm,
     OutcomeBaseline,
     OutcomeCheck,
     OutcomeIncident,
     OutcomeIncidents,
     RunOutcome,
-    read_outcome,
-    write_outcome,
 )
+from tasks.runs.outcome_file import read_outcome, write_outcome
 from tasks.runs.run_folder import OUTCOME, RunFolder
 
 FOUND = OutcomeIncident(

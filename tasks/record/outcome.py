@@ -1,20 +1,13 @@
-"""Read and write the outcome of a monitored run: `outcome.json` in its run folder.
+"""Define the outcome of a monitored run: `outcome.json` in its run folder.
 
 It says what started the run, which baseline it was compared with, what the gate and the sequential alarms found,
 whether the run was accepted, and which incidents it opened and ended.
 """
 
-import json
-from collections.abc import Mapping
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, ValidationError
-
-from metric_core.errors import RunFolderError
-from metric_core.parsing.regular_files import regular
-from tasks.runs.run_folder import OUTCOME, RunFolder
+from pydantic import BaseModel, Field
 
 Trigger: TypeAlias = Literal["schedule", "event", "manual"]
 GateOutcome: TypeAlias = Literal["passed", "failed", "inconclusive"]
@@ -200,42 +193,3 @@ class RunOutcome(_Part):
     kept: OutcomeCoverage | None = None
     undelivered: tuple[str, ...] = ()
     baselines: str | None = None
-
-
-def write_outcome(folder: Path, outcome: RunOutcome) -> None:
-    """Write the outcome of a run into its run folder, in place of an earlier one.
-
-    Args:
-        folder: Run folder of a finished run.
-
-    Raises:
-        RunFolderError: The file cannot be written.
-    """
-    run = RunFolder(folder)
-    with run.translate_write_errors():
-        run.write_json(OUTCOME, outcome.model_dump(mode="json"))
-
-
-def read_outcome(folder: Path) -> RunOutcome | None:
-    """Return the outcome of a run; None if the run was not monitored.
-
-    Raises:
-        RunFolderError: The file is damaged, or has another format.
-    """
-    path = folder / OUTCOME
-    try:
-        content: Any = json.loads(regular(path).read_text(encoding="utf-8"))
-        if isinstance(content, Mapping) and (found := content.get("format")) != FORMAT:
-            raise RunFolderError(
-                f"the outcome {path} has the format {found!r}, this rag-assay reads {FORMAT}. Read it with the release "
-                "that wrote it, or remove it."
-            )
-        return RunOutcome.model_validate(content)
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise RunFolderError(f"the outcome {path} cannot be read: {place}: {first['msg']}. Remove it.") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunFolderError(f"the outcome {path} cannot be read: {error}. Remove it.") from error
