@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -38,10 +37,10 @@ from deployments.local_server import ServerAddress, ensure_server, stop_server
 from deployments.web.http_guard import basic_authorization
 from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
-from tasks.engine.stage_rows import StageRows
 from tasks.rows.row_digests import row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.segment_files import INDEX, ROWS, SegmentNote, decode_index
+from tasks.rows.stage_rows import StageRows
 from tasks.runs.run_folder import table_name
 from tasks.tables.records import add_missing_columns
 
@@ -191,10 +190,7 @@ class _Bench:
                 if stage in notes:
                     note = notes[stage]
                     keys = row_keys(note.recipe, [digests[each] for each in STAGES[stage].reads if each in digests])
-                    everything = np.ones(len(ids), bool)
-                    store.append(
-                        stage, note.recipe, found.table, found.bounds, keys, found.digests, everything, note.usage
-                    )
+                    store.append(stage, note.recipe, found, keys, note.usage)
 
     def scores(self, name: str) -> bytes:
         """Return the score table of a run."""

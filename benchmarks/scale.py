@@ -159,10 +159,10 @@ def measure_reporting(rows: int) -> None:
         setattr(module, name, _timed(name, getattr(module, name)))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "run", "stages").mkdir(parents=True)
-        refs = _tables(f"{folder}/tables", rows)
+        tables = _tables(f"{folder}/tables", rows)
         print(f"made {rows:,} rows, {_peak():.0f} MB at most")
         settings = reporting.ReportingSettings(folder=f"{folder}/run", metrics=_metrics(), manifest=_manifest(rows))
-        reporting.write_run(refs, settings, lambda _done, _more: None)
+        reporting.write_run(tables, settings, lambda _done, _more: None)
 
 
 def _timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,15 +187,19 @@ def _metrics() -> tuple[Any, ...]:
     return tuple(MetricSettings.from_request(resolve(name).request()) for name in SCORED)
 
 
-def _tables(root: str, rows: int) -> list[Any]:
-    """Write tables of samples and of random scores, in shards."""
+def _tables(root: str, rows: int) -> Any:
+    """Store samples and random scores, in shards."""
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
 
     from metric_core.schemas import SAMPLES, SCORES  # noqa: PLC0415
+    from tasks.rows.computed_tables import RunTables  # noqa: PLC0415
+    from tasks.rows.row_store import RowStore  # noqa: PLC0415
+    from tasks.rows.stage_rows import StageRows  # noqa: PLC0415
+    from tasks.runtime.usage import StageUsage  # noqa: PLC0415
     from tasks.tables.table_store import TableStore  # noqa: PLC0415
 
-    store, generator, refs = TableStore(root), np.random.default_rng(1), []
+    store, generator, samples, places = RowStore(root), np.random.default_rng(1), [], []
     for start in range(0, rows, SHARD_ROWS):
         numbers = range(start, min(rows, start + SHARD_ROWS))
         ids = [f"{number:032x}" for number in numbers]
@@ -205,14 +209,16 @@ def _tables(root: str, rows: int) -> list[Any]:
         }
         columns |= {name: [text] * len(ids) for name, text in texts.items()}
         columns |= {"row_id": ids, "row_number": list(numbers), "retrieved_contexts": [["It opens at ten."]] * len(ids)}
-        refs.append(store.write(pa.table(columns), SAMPLES))
+        samples.append(TableStore(root).write(pa.table(columns)))
         cells = len(ids) * len(SCORED)
         values = np.round(6 * generator.random(cells)) / 6
         values[:: len(SCORED)] = generator.random(len(ids))  # one metric has a different value in each row
         scores: dict[str, Any] = {field.name: pa.nulls(cells, field.type) for field in SCORES.arrow}
         scores |= {"row_id": np.repeat(ids, len(SCORED)), "metric": list(SCORED) * len(ids), "value": values}
-        refs.append(store.write(pa.table(scores | {"status": ["scored"] * cells}), SCORES))
-    return refs
+        table = pa.table(scores | {"status": ["scored"] * cells}, schema=SCORES.arrow)
+        found = StageRows.from_table(SCORES.stage, table, pa.array(ids))
+        places.append(store.append(SCORES.stage, None, found, found.digests, StageUsage()))
+    return RunTables(store, samples, {SCORES.stage: places}, {})
 
 
 def _manifest(rows: int) -> dict[str, Any]:

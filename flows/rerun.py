@@ -19,11 +19,10 @@ from flows.execution.run import Run, start_run
 from flows.findings.computation import spent_so_far
 from flows.planning.rerun_request import RerunRequest
 from flows.publishing.run_subject import name_rerun
-from tasks.engine.earlier_rows import EarlierRows
+from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 from tasks.record.other_runs import RerunRecord, RunReference
-from tasks.rows.row_store import RowStore
 
 
 @flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)
@@ -59,7 +58,7 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     started = time.monotonic()
     read = ready.read_samples(read_source)
     chosen = ready.rows(read)
-    given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), RowStore(run.tables))
+    given = partial(place_earlier_rows, ready.earlier, partial(ready.is_row_computed, chosen))
     tables = compute_rows(run, read.refs, given)
     rows = sum(ref.rows for ref in read.refs) if chosen is None else len(chosen)
     notes = warn_about_reused_rows(ready, run.record)

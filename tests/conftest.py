@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
+from prefect.settings import Settings
 
 from deployments.local_server import stop_server, use_server
 from tasks.runtime import database
@@ -46,6 +47,26 @@ def _certificates_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", create_or_share)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_copied_once() -> Iterator[None]:
+    """Copy settings of Prefect once for the same changes and variables: each use of a server does, in 50 ms."""
+    copy = Settings.copy_with_update
+    known: dict[tuple[Any, ...], tuple[Settings, Settings]] = {}
+
+    def copy_or_share(self: Settings, updates: Any = None, set_defaults: Any = None, **more: Any) -> Settings:
+        if set_defaults or any(more.values()):
+            return copy(self, updates, set_defaults, **more)
+        variables = frozenset(item for item in os.environ.items() if item[0].startswith("PREFECT_"))
+        key = (id(self), frozenset((updates or {}).items()), variables, Path.cwd())
+        if key not in known:
+            known[key] = self, copy(self, updates)  # the original is kept, so that no other one gets its id
+        return known[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Settings, "copy_with_update", copy_or_share)
         yield
 
 

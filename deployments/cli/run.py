@@ -27,13 +27,12 @@ from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
 from metric_core.records import Direction
 from tasks.findings.finding import RunRecords
-from tasks.findings.table import lines_of
+from tasks.findings.table import blocks_of, lines_of
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.blocks import Line, own
-from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import RunFolder
 from tasks.runtime.home import assay_home
@@ -119,14 +118,15 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
         return
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow")
+    run = RunRecords(record, summary, folder.path)
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
-    for line in _lines(RunRecords(record, summary, folder.path)):
+    for line in _lines(run):
         stdout.print(line)
-    print_document(stdout, slice_blocks(summary.slices))
+    print_document(stdout, [*blocks_of(run)])
     if verbose:
-        for line in _details(RunRecords(record, summary, folder.path)):
+        for line in _details(run):
             stdout.print(line)
         if (usage := usage_table(record)) is not None:
             print_table(stdout, usage)

@@ -7,7 +7,7 @@ there it says so.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.read_source import retrieval_settings, samples_settings
@@ -15,11 +15,9 @@ from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
-from tasks.engine.computation import StageComputation
-from tasks.engine.lookup import GivenRows, look_up, pack_shards
+from tasks.engine.computation import Window
+from tasks.engine.lookup import Given, look_up, pack_shards
 from tasks.engine.registry import STAGES
-from tasks.engine.shard_of_rows import ShardOfRows
-from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.models.judges.routed_judge import JudgeRole, members_of_role, roles_of
@@ -30,8 +28,10 @@ from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
-from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
 
@@ -95,21 +95,21 @@ class DryRunner:
         steps = {stage: self._step(stage) for stage in plan.metrics.cached_stages}
         storage = plan.storage
         self._engine = EnginePlan(steps, storage.tables_root, storage.rows_a_window, storage.rows_a_shard)
-        self.store = RowStore(storage.tables_root, read_only=True)
+        self._store = RowStore(storage.tables_root, read_only=True)
 
-    def run(self, samples: SamplesResult, given: GivenRows | None = None) -> DryRun:
+    def run(self, samples: SamplesResult, given: Given | None = None) -> DryRun:
         """Return what a run over samples would reuse and ask.
 
         Args:
             given: Results that the run takes as they are.
         """
         stages = {stage: StageDryRun(stage, step.is_judged) for stage, step in self._engine.steps.items()}
-        shards = [look_up(self._engine, self.store, ref, given) for ref in samples.refs]
+        shards = [look_up(self._engine, self._store, number, ref, given) for number, ref in enumerate(samples.refs)]
         for shard in shards:
-            for stage, placed in shard.placed.items():
-                stages[stage].kept += int((~placed.missing).sum())
-        for packed in pack_shards(shards, self._engine.shard_rows):
-            self._preview_shard(packed.open(shards), stages)
+            for stage, places in shard.places.items():
+                stages[stage].kept += int((~places.missing).sum())
+        for shard in pack_shards(shards, self._engine.shard_rows):
+            self._preview_shard(shard, stages)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
         roles = self._roles({kind for stage in stages.values() for kind in stage.kinds})
@@ -169,25 +169,21 @@ class DryRunner:
                     self._ledger.unreachable.add(narrow(settings.judge, SingleJudgeSettings).model_dump_json())
             return None
 
-    def _preview_shard(self, shard: ShardOfRows, stages: Mapping[Stage, StageDryRun]) -> None:
+    def _preview_shard(self, shard: Shard, stages: Mapping[Stage, StageDryRun]) -> None:
         """Compute the judged stages of some rows window by window, as the run does; of other stages, count the rows."""
-        samples = shard.read_samples()
-        row_ids = samples.table["row_id"].combine_chunks()
-        missing = shard.missing(self._engine)
-        judged = {
-            stage: StageComputation(step, self.store, shard.known[stage], row_ids)
-            for stage, step in self._engine.steps.items()
-            if step.is_judged
-        }
-        for stage in missing:
+        samples, size = shard.read_samples(), self._engine.window_rows
+        judged = [stage for stage, step in self._engine.steps.items() if step.is_judged]
+        for stage in shard.missing:
             if stage not in judged:
-                self._count_rows(stages[stage], shard.known)
-        for start in range(0, len(samples), self._engine.window_rows):
-            window = _Window(start, samples.cut(start, min(start + self._engine.window_rows, len(samples))))
-            for stage, computation in judged.items():
-                self._preview(stages[stage], computation, window)
+                self._count_rows(stages[stage], shard.places)
+        for start in range(0, len(shard), size):
+            end = min(start + size, len(shard))
+            preview = _Preview({Stage.SAMPLES: samples.cut(start, end)})
+            for stage in judged:
+                window = Window(self._engine.steps[stage], shard.places[stage].cut(start, end))
+                self._preview(stages[stage], window, preview)
 
-    def _count_rows(self, counts: StageDryRun, known: Mapping[Stage, PlacedRows]) -> None:
+    def _count_rows(self, counts: StageDryRun, known: Mapping[Stage, Places]) -> None:
         """Count the rows that a stage without a judge computes, and those for which only the run itself decides."""
         step = self._engine.steps[counts.stage]
         is_missing = known[counts.stage].missing
@@ -198,16 +194,15 @@ class DryRunner:
         counts.unknown += int(is_open.sum())
         counts.missing += int((is_missing & ~is_open).sum())
 
-    def _preview(self, counts: StageDryRun, computation: StageComputation, window: "_Window") -> None:
+    def _preview(self, counts: StageDryRun, window: Window, preview: "_Preview") -> None:
         """Compute a stage for a window with a judge that counts."""
-        step = self._engine.steps[counts.stage]
-        is_certain = step.recipe is not None and window.certain.issuperset(step.reads)
-        ledger, before = self._ledger, (computation.found, computation.computed)
+        step = window.step
+        is_certain = step.recipe is not None and preview.certain.issuperset(step.reads)
+        ledger = self._ledger
         counted = dict(ledger.accounts), dict(ledger.judges), ledger.spared
         models = self._counting.select(step.settings)
-        inputs = {earlier: window.rows[earlier] for earlier in step.reads}
-        window.rows[step.stage] = computation.rows(
-            window.start, inputs, lambda tables: step.definition.compute(tables, step.settings, models)
+        preview.rows[step.stage] = window.compute(
+            self._store, preview.rows, lambda tables: step.definition.compute(tables, step.settings, models)
         )
         tallies = ledger.take()
         if self._counted is not None and step.stage not in self._counted:
@@ -216,16 +211,15 @@ class DryRunner:
         counts.tally += tally
         for kind, of_kind in tallies.items():
             counts.kinds[kind] = counts.kinds.get(kind, Tally()) + of_kind
-        found, computed = computation.found - before[0], computation.computed - before[1]
-        counts.kept += found
-        if computed:
+        counts.kept += len(window.found)
+        if window.computed is not None:
             counts.certainty = least_certain((counts.certainty, self._certainty(step.stage, is_certain, tally)))
             if is_certain or step.refresh:
-                counts.missing += computed
+                counts.missing += len(window.computed)
             else:
-                counts.unknown += computed
+                counts.unknown += len(window.computed)
         if is_certain and not tally.asked and not tally.waiting:
-            window.certain.add(step.stage)
+            preview.certain.add(step.stage)
 
     def _certainty(self, stage: Stage, is_certain: bool, tally: Tally) -> Certainty:
         if stage is Stage.EXPLANATIONS and not is_certain:
@@ -241,17 +235,12 @@ class DryRunner:
 
 
 @dataclass(slots=True)
-class _Window:
+class _Preview:
     """The results for the rows of a window, with stand-ins for missing answers.
 
     Args:
-        start: Position of its first row in the shard.
+        certain: Stages whose results have no stand-ins.
     """
 
-    start: int
-    samples: InitVar[StageRows]
-    rows: dict[Stage, StageRows] = field(init=False)
-    certain: set[Stage] = field(init=False)
-
-    def __post_init__(self, samples: StageRows) -> None:
-        self.rows, self.certain = {Stage.SAMPLES: samples}, {Stage.SAMPLES}
+    rows: dict[Stage, StageRows]
+    certain: set[Stage] = field(default_factory=lambda: {Stage.SAMPLES})

@@ -7,7 +7,7 @@ from flows.dry_run.dry_run import DryRunner
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.execution.read_source import samples_settings
 from flows.execution.rerun_plan import Rerun
-from tasks.engine.earlier_rows import EarlierRows
+from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.engine.registry import STAGES
 from tasks.stages.samples import read_shards
 
@@ -35,9 +35,8 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
     root = ready.plan.storage.tables_root
     read = ready.read_samples(lambda plan: read_shards(samples_settings(plan), root))
     chosen = ready.rows(read)
-    runner = DryRunner(ready.plan)
-    given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), runner.store)
-    dry_run = runner.run(read, given)
+    given = partial(place_earlier_rows, ready.earlier, partial(ready.is_row_computed, chosen))
+    dry_run = DryRunner(ready.plan).run(read, given)
     always = [stage for stage in ready.plan.metrics.sharded_stages if not STAGES[stage].cached]
     computed = (StageDryRun(stage, judged=False, missing=dry_run.rows) for stage in always)
     dry_run = replace(dry_run, stages=(*dry_run.stages, *computed))

@@ -1,13 +1,11 @@
 """Compute the stages of a run for the rows whose results the row store does not have, a few shards at a time."""
 
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import cast
-
-from prefect.futures import PrefectFuture
+from typing import TypeAlias
 
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
@@ -16,18 +14,22 @@ from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
-from tasks.engine.lookup import GivenRows, LookedUpShard, PackedShard, look_up, pack_shards
-from tasks.engine.schedule import Schedule, open_schedule
+from tasks.engine.lookup import Given, look_up, pack_shards
+from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
-from tasks.engine.stage_task import SHARD_TASK, RunningShard, ShardResult
+from tasks.engine.stage_task import SHARD_TASK, start_shard
 from tasks.reports.run.report_page import load_templates
 from tasks.rows.computed_tables import RunTables
-from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
 from tasks.runtime.threads import map_threads
-from tasks.tables.table_store import StageRef
+from tasks.tables.table_store import Samples
+
+_Start: TypeAlias = Callable[[Shard], Callable[[], Shard]]
+"""Starts the computation of a shard, and returns a function that waits for its results and returns the shard."""
 
 LOOKUPS_AT_ONCE = 8
 """Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
@@ -53,7 +55,7 @@ def engine_plan(run: Run) -> EnginePlan:
     return EnginePlan(steps, storage.tables_root, storage.rows_a_window, storage.rows_a_shard)
 
 
-def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None = None) -> RunTables:
+def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = None) -> RunTables:
     """Compute the stages of a run, and return its tables.
 
     Results are looked up before anything is submitted; a run whose results are all known submits nothing.
@@ -65,88 +67,65 @@ def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None 
         AssayError: A stage cannot be computed; the message says why.
     """
     plan = engine_plan(run)
-    store = RowStore(plan.tables) if given is None else given.store
-    shards = map_threads(lambda ref: look_up(plan, store, ref, given), samples, LOOKUPS_AT_ONCE)
+    store = RowStore(plan.tables)
+    shards = map_threads(lambda each: look_up(plan, store, *each, given), list(enumerate(samples)), LOOKUPS_AT_ONCE)
     usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
-    packed = list(pack_shards(shards, plan.shard_rows))
-    with (
-        working_meanwhile(*_FOR_THE_REPORT) if packed else nullcontext(),
-        _open_queue(run.plan, plan, store) as queue,
-    ):
-        for shard, results in queue.run(packed, shards):
-            for stage, result in results.items():
-                shard.fill(shards, stage, result.placed)
-                usages[stage] += result.usage
+    if any(shard.missing for shard in shards):
+        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run.plan, plan, store, shards) as start:
+            for shard in _compute(pack_shards(shards, plan.shard_rows), start, max_concurrent_shards(run.plan.storage)):
+                shard.give_back(shards)
+                for stage, usage in shard.usages.items():
+                    usages[stage] += usage
     if given is None:
         compact(plan, store, shards)
     store.release()
-    placed = {stage: [shard.placed[stage] for shard in shards] for stage in plan.steps}
-    return RunTables(store, samples, placed, usages)
+    places = {stage: [shard.places[stage] for shard in shards] for stage in plan.steps}
+    return RunTables(store, samples, places, usages)
 
 
-def _found(shards: Sequence[LookedUpShard], stage: Stage) -> PlacedRows:
-    return PlacedRows.concat([placed.select(~placed.missing) for placed in (shard.placed[stage] for shard in shards)])
+def _found(shards: Sequence[Shard], stage: Stage) -> Places:
+    return Places.concat([places.select(~places.missing) for places in (shard.places[stage] for shard in shards)])
 
 
-class _ShardQueue:
-    """A queue of shards that are being computed: results are awaited for the one at the head.
-
-    Stages that run in another process cannot report their progress or what they asked; the queue does so, shard by
-    shard.
+def _compute(shards: Iterable[Shard], start: _Start, limit: int) -> Iterator[Shard]:
+    """Yield shards with their results, in their order.
 
     Args:
-        run: Plan of the run, which limits the shards in the queue.
-        plan: Stages of the run.
-        schedule: Schedule of the windows of this process; None if others compute the shards.
+        limit: Maximum number of shards that have been started and not yielded.
     """
-
-    def __init__(self, run: RunPlan, plan: EnginePlan, store: RowStore, schedule: Schedule | None) -> None:
-        self._run = run
-        self._plan = plan
-        self._store = store
-        self._schedule = schedule
-
-    def run(
-        self, packed: Sequence[PackedShard], shards: Sequence[LookedUpShard]
-    ) -> Iterator[tuple[PackedShard, ShardResult]]:
-        """Compute shards and yield the results of each, in their order."""
-        limit = max_concurrent_shards(self._run.storage)
-        queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()
-        if self._schedule is None:
-            for stage in self._plan.steps:
-                progress.advance(stage, 0, sum(len(shard) for shard in packed if shard.lacks(stage, shards)))
-        for shard in packed:
-            if len(queue) >= limit:
-                yield self._next(queue)
-            queue.append((shard, self._start(shard, shards)))
-        while queue:
-            yield self._next(queue)
-
-    def _start(
-        self, shard: PackedShard, shards: Sequence[LookedUpShard]
-    ) -> "RunningShard | PrefectFuture[ShardResult]":
-        rows = shard.open(shards)
-        if self._schedule is None:
-            return SHARD_TASK.submit(rows, shard.number, self._plan)
-        return RunningShard(rows, self._plan, self._store, self._schedule)
-
-    def _next(
-        self, queue: "deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]]"
-    ) -> tuple[PackedShard, ShardResult]:
-        shard, running = queue.popleft()
-        if self._schedule is not None:
-            return shard, running.result()
-        results = await_shard(cast("PrefectFuture[ShardResult]", running), self._run.storage.runner)
-        for stage, result in results.items():
-            count_elsewhere(self._run.models, result.usage)
-            progress.advance(stage, len(shard))
-        return shard, results
+    started: deque[Callable[[], Shard]] = deque()
+    for shard in shards:
+        if len(started) >= limit:
+            yield started.popleft()()
+        started.append(start(shard))
+    while started:
+        yield started.popleft()()
 
 
 @contextmanager
-def _open_queue(run: RunPlan, plan: EnginePlan, store: RowStore) -> Iterator[_ShardQueue]:
-    if run.storage.runner.engine != "threads":
-        yield _ShardQueue(run, plan, store, None)
+def _open_engine(run: RunPlan, plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[_Start]:
+    """Yield the function that starts the computation of a shard, in this process or in another one."""
+    if run.storage.runner.engine == "threads":
+        with open_schedule(plan, store, run.storage.stages_at_once) as schedule:
+            yield partial(start_shard, schedule=schedule)
         return
-    with open_schedule(run.storage.stages_at_once) as schedule:
-        yield _ShardQueue(run, plan, store, schedule)
+    rows = Counter[Stage]()
+    for shard in pack_shards(shards, plan.shard_rows):
+        rows.update(dict.fromkeys(shard.missing, len(shard)))
+    for stage in plan.steps:
+        progress.advance(stage, 0, rows[stage])
+    yield partial(_start_elsewhere, run, plan)
+
+
+def _start_elsewhere(run: RunPlan, plan: EnginePlan, shard: Shard) -> Callable[[], Shard]:
+    """Submit a shard to another process, which cannot report its progress or what it asked: this process does so."""
+    future = SHARD_TASK.submit(shard, shard.number, plan)
+
+    def wait() -> Shard:
+        computed: Shard = await_shard(future, run.storage.runner)
+        for stage, usage in computed.usages.items():
+            count_elsewhere(run.models, usage)
+            progress.advance(stage, len(computed))
+        return computed
+
+    return wait

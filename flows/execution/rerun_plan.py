@@ -16,7 +16,6 @@ from flows.planning.run_plan import RunPlan
 from metric_core.columns import EARLIER_TURNS
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, RunFolderError, SourceError
-from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
 from tasks.options.evaluation_options import EvaluationOptions
@@ -31,7 +30,6 @@ from tasks.stages.samples import SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
 from tasks.tables.row_changes import find_row_changes
 from tasks.tables.table_store import TableStore
-from tasks.tables.table_store import read as read_table
 
 _NOT_CONTENT = frozenset({"extras"})
 """Columns of a sample that no stage reads."""
@@ -79,7 +77,7 @@ class Rerun:
             return read_source(self.plan)
         record, store = self.earlier.record, TableStore(self.plan.storage.tables_root)
         return SamplesResult(
-            refs=tuple(store.write(shard, SAMPLES) for shard in self.earlier.samples()),
+            refs=tuple(store.write(shard) for shard in self.earlier.samples()),
             rows_read=record.rows_read,
             bad_rows=record.bad_rows,
             bad_row_count=record.bad_row_count,
@@ -93,7 +91,7 @@ class Rerun:
             return None
         if self.request.chosen_rows == "failed":
             return self.failed
-        changes = find_row_changes(self.earlier.samples(), map(read_table, read.refs))
+        changes = find_row_changes(self.earlier.samples(), (samples.read() for samples in read.refs))
         changed = (row_id for row_id, columns in changes.changed.items() if not _NOT_CONTENT.issuperset(columns))
         return frozenset((*changes.added, *changed))
 

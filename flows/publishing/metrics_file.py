@@ -17,13 +17,13 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.publishing.run_subject import RunSubject
 from metric_core.errors import AssayError, RunFolderError
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import figures_of
 from tasks.history.catalogue import Catalogue
 from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import COMPLETED
 from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.patience import is_unavailable
-from tasks.record.run_record import RunRecord
-from tasks.record.run_summary import RunSummary
 from tasks.runs.run_folder import SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
 
@@ -61,7 +61,7 @@ def write_metrics_file(
         gauges.set("run_failed", _RUN_FAILED, 1)
     else:
         record, ended = folder.read_finished_record(), _finished(folder)
-        _set_result(gauges, record, folder.read_summary(), ended)
+        _set_result(gauges, RunRecords(record, folder.read_summary(), folder.path), ended)
         succeeded = None if record.failures else ended
     gauges.set("last_run_timestamp_seconds", "Time at which the latest run ended, with a result or without.", ended)
     warnings = []
@@ -99,7 +99,7 @@ def describe_figures(folder: Path) -> bytes:
     run = RunFolder(folder)
     record = run.read_finished_record()
     gauges = _Gauges(RunSubject.of_record(record.deployment))
-    _set_result(gauges, record, run.read_summary(), _finished(run))
+    _set_result(gauges, RunRecords(record, run.read_summary(), run.path), _finished(run))
     return generate_latest(gauges.registry)
 
 
@@ -148,12 +148,13 @@ def _set_history(gauges: "_Gauges", address: str | None, name: str, succeeded: f
         gauges.set("availability", "Share of the scheduled runs that have a result.", each.share, window=window)
 
 
-def _set_result(gauges: "_Gauges", record: RunRecord, summary: RunSummary, finished: float) -> None:
+def _set_result(gauges: "_Gauges", run: RunRecords, finished: float) -> None:
     """Set the figures of a finished run.
 
     Args:
         finished: Time at which the run finished, in seconds since 1970.
     """
+    record, summary = run.record, run.summary
     gauges.set("rows", "Rows that were evaluated.", summary.rows)
     gauges.set("bad_rows", "Rows that were left out because they are bad.", record.bad_row_count)
     gauges.set("run_seconds", "Wall time of the run before its report was written.", record.seconds)
@@ -175,6 +176,8 @@ def _set_result(gauges: "_Gauges", record: RunRecord, summary: RunSummary, finis
         gauges.set("requests", "Requests sent to servers, with retries.", work.requests, stage=stage)
         for kind, tokens in (("prompt", work.prompt_tokens), ("output", work.output_tokens)):
             gauges.set("tokens", "Tokens sent and generated.", tokens, stage=stage, kind=kind)
+    for figure in figures_of(run):
+        gauges.set(figure.name, figure.description, figure.value, **figure.labels)
 
 
 class _Gauges:

@@ -12,7 +12,6 @@ from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
-from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import find_corrections
 from tasks.calibration.certificates import read_flips
 from tasks.calibration.human_agreement import read_agreements
@@ -78,7 +77,6 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         b=ComparedRun.from_run(after),
         differences=differences,
         metrics=metrics,
-        slices=tuple(compare_slices(shared, pair.slices, options.seed)),
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
         changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
         seed=options.seed,

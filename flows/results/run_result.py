@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import table_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.documents.blocks import Line, own
@@ -23,7 +25,6 @@ from tasks.reports.exports.score_tables import (
 )
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
-from tasks.reports.run.slices_view import slice_scores_table
 from tasks.reports.run.summary_rows import summary_table, verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
@@ -81,7 +82,7 @@ class RunResult:
 
         Empty if the run has no slices; see the option `slices`.
         """
-        return RunTable(slice_scores_table(self._summary.slices))
+        return RunTable(table_of(RunRecords(self.record, self._summary, self.folder), "slices"))
 
     def samples(self) -> RunTable:
         """Return the evaluated rows."""

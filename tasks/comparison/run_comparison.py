@@ -1,13 +1,12 @@
 """Hold the comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from metric_core.gates.rules import GateResult
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
-from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.changed_side import ChangedSide
 from tasks.comparison.run_differences import RunDifferences
 from tasks.record.run_record import DeploymentRecord
@@ -65,7 +64,7 @@ class ComparedFinding(Protocol):
 
     entry: ClassVar[str]
 
-    def to_json(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Any] | Sequence[Any]:
         """Return the entry."""
 
 
@@ -85,7 +84,6 @@ class RunComparison:
         changed: Mapping from a metric that is better or worse to what changed, system or judge, if there is evidence.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
-        slices: Comparisons of these metrics in each slice.
         findings: Comparisons of the findings of both runs.
     """
 
@@ -98,7 +96,6 @@ class RunComparison:
     seed: int = SEED
     match: str | None = None
     by: str | None = None
-    slices: tuple[SliceComparison, ...] = field(default=())
     findings: tuple[ComparedFinding, ...] = field(default=())
 
     def find(self, kind: type[F]) -> F | None:

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable
 
-from metric_core.stages import Stage
-from tasks.engine.computation import read_rows
-from tasks.engine.lookup import LookedUpShard
 from tasks.engine.stage_step import EnginePlan
 from tasks.rows.row_digests import row_keys
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
 
 MAX_SEGMENTS = 8
 """Segments in which the results of a stage for a shard may lie before they are stored together."""
 
 
-def compact(plan: EnginePlan, store: RowStore, shards: Iterable[LookedUpShard]) -> None:
+def compact(plan: EnginePlan, store: RowStore, shards: Iterable[Shard]) -> None:
     """Store the results of shards together that lie in many segments.
 
     Those of a source that comes in another order every time are stored together once: if that has left them in many
@@ -23,16 +21,12 @@ def compact(plan: EnginePlan, store: RowStore, shards: Iterable[LookedUpShard]) 
         shards: The shards, all of whose results are known.
     """
     for shard in shards:
-        digests = {Stage.SAMPLES: shard.digests, **{stage: placed.digests for stage, placed in shard.placed.items()}}
         for stage, step in plan.steps.items():
-            placed = shard.placed[stage]
-            if step.recipe is None or len(placed.segments) <= MAX_SEGMENTS:
+            places = shard.places[stage]
+            if step.recipe is None or len(places.segments) <= MAX_SEGMENTS:
                 continue
-            if store.count_compacted(placed) > MAX_SEGMENTS:
+            if store.count_compacted(places) > MAX_SEGMENTS:
                 continue
-            rows = read_rows(store, stage, placed)
-            keys = row_keys(step.recipe, [digests[earlier] for earlier in step.reads])
-            complete, usage = ~rows.find_failed(stage), store.usage_of(stage, placed)
-            shard.placed[stage] = store.append(
-                stage, step.recipe, rows.table, rows.bounds, keys, rows.digests, complete, usage, compacted=True
-            )
+            keys = row_keys(step.recipe, [shard.digests_of(earlier) for earlier in step.reads])
+            rows, usage = store.read_rows(stage, places), store.usage_of(stage, places)
+            shard.places[stage] = store.append(stage, step.recipe, rows, keys, usage, compacted=True)

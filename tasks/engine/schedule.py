@@ -7,23 +7,24 @@ next one.
 """
 
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from dataclasses import replace
 from threading import Condition
 from time import monotonic
+from typing import TypeAlias
 
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
-from tasks.engine.computation import Compute, StageComputation, StageResult, read_rows
-from tasks.engine.stage_rows import StageRows
-from tasks.engine.stage_step import StageStep
-from tasks.rows.placed_rows import PlacedRows
+from tasks.engine.computation import Compute, Window, store_windows
+from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.runtime.cancellation import current_cancellation
 from tasks.runtime.threads import WorkerThreads
 from tasks.runtime.usage import StageUsage
+from tasks.stages.definition import StageOutput, Tables
 
 AHEAD = 4
 """Windows by which a judged stage may be ahead of the slowest: with 25 rows of 4,000 prompt tokens each, as many tokens
@@ -32,6 +33,10 @@ as the prefix cache of a small server holds."""
 ROWS_OF_A_BLOCK = 50
 """Rows that a stage without questions computes at once: enough for a local model to form batches of like length, few
 enough that little is left to compute when the last question is answered."""
+
+
+_Parts: TypeAlias = dict[Stage, list[StageRows | None]]
+"""The samples and results of a shard, window by window; None for what is not computed yet."""
 
 
 class StoppedError(AssayError):
@@ -44,6 +49,8 @@ class Schedule:
     Its threads are started with it, so that a limit of threads is met before anything is computed.
 
     Args:
+        plan: Stages of the run, and the number of rows per window.
+        store: Row store of the run.
         at_once: Number of windows that are computed at the same time; fewer if not so many threads can be started.
         ahead: Number of windows by which a judged stage may be ahead of the slowest one.
 
@@ -51,41 +58,43 @@ class Schedule:
         ThreadLimitError: No thread can be started.
     """
 
-    def __init__(self, at_once: int, ahead: int = AHEAD) -> None:
+    def __init__(self, plan: EnginePlan, store: RowStore, at_once: int, ahead: int = AHEAD) -> None:
+        self.plan = plan
+        self.store = store
         self._threads = WorkerThreads("window", at_once)
         self._at_once = self._threads.count
         self._unjudged_at_once = max(1, self._at_once // 4)  # local models must not keep questions from the judge
         self._ahead = ahead
         self._changed = Condition()
-        self._shards: list[ShardWindows] = []
+        self._stages: list[StageWindows] = []
         self._next_window = 0
         self._running = 0
         self._running_unjudged = 0
         self._is_closed = False
         self._error: BaseException | None = None
 
-    def open_shard(
-        self, samples: StageRows, known: Mapping[Stage, PlacedRows], store: RowStore, judged: Sequence[Stage], rows: int
-    ) -> "ShardWindows":
-        """Return the windows of a shard, whose judged stages count from now on.
+    def open_shard(self, shard: Shard) -> "list[StageWindows]":
+        """Return the windows of the stages whose results are missing; those of judged stages count from now on.
 
-        Args:
-            known: Places of the results that are known before, by stage; -1 for the others.
-            judged: Judged stages that are going to be computed.
-            rows: Number of rows per window.
+        Raises:
+            AssayError: The samples cannot be read.
         """
-        shard = ShardWindows(self, samples, known, store, judged, rows)
+        samples, size = shard.read_samples(), self.plan.window_rows
+        parts: _Parts = {Stage.SAMPLES: [*_cut(samples, size)]}
         with self._changed:
-            shard.first = self._next_window
-            self._next_window += shard.windows
-            self._shards.append(shard)
-        return shard
+            opened = [
+                StageWindows(self, self.plan.steps[stage], shard, parts, self._next_window) for stage in shard.missing
+            ]
+            self._next_window += len(parts[Stage.SAMPLES])
+            self._stages += opened
+        return opened
 
-    def close_shard(self, shard: "ShardWindows") -> None:
-        """Forget a shard whose stages have ended, and free its results."""
+    def close_shard(self, opened: "Sequence[StageWindows]") -> None:
+        """Forget the stages of a shard, which have ended, and free their results."""
         with self._changed:
-            self._shards.remove(shard)
-            shard.free()
+            self._stages = [stage for stage in self._stages if stage not in opened]
+            for stage in opened:
+                stage.free()
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -140,49 +149,49 @@ class Schedule:
         while self._running < self._at_once and not self._is_closed:
             limit = self._slowest() + self._ahead
             ready = [
-                (work.shard.first + work.windows_of(block).start, work.rank, number, work, block)
-                for number, work in enumerate(self._works())
-                if (block := work.ready_block(limit)) is not None
-                and (work.is_judged or self._running_unjudged < self._unjudged_at_once)
+                (stage.first + stage.windows_of(block).start, stage.rank, number, stage, block)
+                for number, stage in enumerate(self._stages)
+                if (block := stage.ready_block(limit)) is not None
+                and (stage.is_judged or self._running_unjudged < self._unjudged_at_once)
             ]
             if not ready:
                 return
-            *_, work, block = min(ready, key=lambda each: each[:3])
-            work.begin(block)
+            *_, stage, block = min(ready, key=lambda each: each[:3])
+            stage.begin(block)
             self._running += 1
-            self._running_unjudged += not work.is_judged
-            self._threads.submit(self._compute, work, block)
-
-    def _works(self) -> Iterator["StageWork"]:
-        return (work for shard in self._shards for work in shard.works.values())
+            self._running_unjudged += not stage.is_judged
+            self._threads.submit(self._compute, stage, block)
 
     def _slowest(self) -> int:
         """Return the first window that a judged stage has yet to compute."""
-        return min((shard.first + shard.slowest for shard in self._shards if shard.judged), default=self._next_window)
+        behind = (stage.first + stage.slowest for stage in self._stages if stage.slowest is not None)
+        return min(behind, default=self._next_window)
 
-    def _compute(self, work: "StageWork", block: int) -> None:
-        """Compute a window. Those who wait raise its errors: nobody else would hear of them."""
-        output: StageRows | BaseException
+    def _compute(self, stage: "StageWindows", block: int) -> None:
+        """Compute a block. Those who wait raise its errors: nobody else would hear of them."""
+        output: tuple[Window, StageRows] | BaseException
         try:
-            output = work.context.copy().run(work.rows_of, block)
+            output = stage.context.copy().run(stage.compute_block, block)
         except BaseException as error:  # noqa: BLE001 the stage raises it
             output = error
         with suppress(BaseException), self.change():
             self._running -= 1
-            self._running_unjudged -= not work.is_judged
-            work.end(block, output)
+            self._running_unjudged -= not stage.is_judged
+            stage.end(block, output)
 
 
 @contextmanager
-def open_schedule(at_once: int) -> Iterator[Schedule]:
+def open_schedule(plan: EnginePlan, store: RowStore, at_once: int) -> Iterator[Schedule]:
     """Yield a schedule that is closed at the end of the block.
 
     What is being computed then is awaited, because the next run can use its answers, unless the block is interrupted.
 
     Args:
+        plan: Stages of the run, and the number of rows per window.
+        store: Row store of the run.
         at_once: Number of windows that are computed at the same time.
     """
-    schedule = Schedule(at_once)
+    schedule = Schedule(plan, store, at_once)
     try:
         yield schedule
     except Exception:
@@ -193,50 +202,41 @@ def open_schedule(at_once: int) -> Iterator[Schedule]:
         schedule.close()
 
 
-class ShardWindows:
-    """The results of a shard, window by window as they are computed.
+class StageWindows:
+    """The windows of a stage in a shard. Except where noted, its methods are called with the lock of the schedule held.
 
     Args:
-        known: Places of the results that are known before, by stage; -1 for the others.
-        judged: Judged stages that are going to be computed.
-        rows: Number of rows per window.
+        shard: The shard, which gets the places of the results.
+        parts: Samples and results of the shard, which its stages share.
+        first: Number of the first window of the shard, counted over all shards.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 made by the schedule alone
-        self,
-        schedule: Schedule,
-        samples: StageRows,
-        known: Mapping[Stage, PlacedRows],
-        store: RowStore,
-        judged: Sequence[Stage],
-        rows: int,
-    ) -> None:
+    def __init__(self, schedule: Schedule, step: StageStep, shard: Shard, parts: _Parts, first: int) -> None:
         self.schedule = schedule
-        self.first = 0
-        self.rows = rows
-        self.count = len(samples)
-        self.windows = max(1, -(-self.count // rows))
-        self.judged = dict.fromkeys(judged, 0)
-        self.works: dict[Stage, StageWork] = {}
-        self.parts: dict[Stage, list[StageRows | None]] = {Stage.SAMPLES: [*self.cut(samples, range(self.windows))]}
-        self._row_ids = samples.table["row_id"].combine_chunks()
-        self._known = known
-        self._store = store
+        self.step = step
+        self.shard = shard
+        self.first = first
+        self.rank = list(Stage).index(step.stage)
+        self.is_judged = step.is_judged
+        self.slowest = 0 if step.is_judged else None
+        """The first window that is yet to be computed; None for a stage that others need not wait for."""
+        self.error: BaseException | None = None
+        self.context = Context()
+        self._compute: Compute = _refuse
+        self._parts = parts
+        self._windows = len(parts[Stage.SAMPLES])
+        self._size = schedule.plan.window_rows
+        self._width = 1 if step.is_judged else max(1, ROWS_OF_A_BLOCK // self._size)
+        self._waiting: list[int] = []
+        self._done: dict[int, Window] = {}
+        self._running = 0
+        self._started = 0.0
+        self._seconds = 0.0
 
-    @property
-    def tables(self) -> str:
-        """Path or URL of the table store."""
-        return self._store.url
+    def compute(self, compute: Compute) -> None:
+        """Compute the stage, window by window as the results that it reads are computed, and store its results.
 
-    @property
-    def slowest(self) -> int:
-        """The first window that a judged stage has yet to compute."""
-        return min(self.judged.values())
-
-    def compute(self, step: StageStep, compute: Compute) -> StageResult:
-        """Compute a stage, window by window as the results that it reads are computed, and store its results.
-
-        Windows that an earlier call has computed, before it failed, are not computed again.
+        Called without the lock. Windows that an earlier call has computed, before it failed, are not computed again.
 
         Args:
             compute: Computes the rows of the stage's table, in other threads, with the context of this one.
@@ -246,85 +246,35 @@ class ShardWindows:
             StoppedError: Another stage has failed, or the run has ended.
             BaseException: Whatever `compute` raises first.
         """
-        for earlier in step.reads:
+        for earlier in self.step.reads:
             self._load(earlier)
         with self.schedule.change():
-            work = self.works.get(step.stage)
-            if work is None:
-                known = self._known.get(step.stage) or PlacedRows.nothing(self.count)
-                rows = StageComputation(step, self._store, known, self._row_ids)
-                work = self.works[step.stage] = StageWork(self, step, rows)
-            work.restart(compute, copy_context())
-            self.parts.setdefault(step.stage, [None] * self.windows)
+            self._restart(compute, copy_context())
         try:
-            self.schedule.wait(lambda: work.is_done)
+            self.schedule.wait(lambda: self.is_done)
         except (StoppedError, CancelledError):
-            work.stop()
+            self._waiting = []
             raise
-        if work.error is not None:
-            raise work.error
-        return work.result()
+        if self.error is not None:
+            raise self.error
+        places, usage = store_windows(self.schedule.store, [self._done[block] for block in sorted(self._done)])
+        self.shard.add(self.step.stage, places, usage + StageUsage(seconds=self._seconds))
 
-    def leave(self, stage: Stage) -> None:
-        """No longer wait for a stage, which has ended or failed, before others go on."""
+    def leave(self) -> None:
+        """Let others no longer wait for the stage, which has ended or failed. Called without the lock."""
         with self.schedule.change():
-            self.judged.pop(stage, None)
+            self.slowest = None
 
     def free(self) -> None:
-        """Forget the results, which refer to each other and would wait for the garbage collector."""
-        self.works.clear()
-        self.parts.clear()
-
-    def cut(self, rows: StageRows, windows: range) -> list[StageRows]:
-        """Return the parts of results that belong to windows, which all their samples belong to."""
-        first = windows.start * self.rows
-        ends = [min(self.count, (window + 1) * self.rows) - first for window in windows]
-        return [rows.cut(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-    def _load(self, stage: Stage) -> None:
-        """Read the results of a stage that are all known, unless they are being computed."""
-        known = self._known.get(stage)
-        if stage in self.parts or known is None or known.missing.any():
-            return
-        parts = self.cut(read_rows(self._store, stage, known), range(self.windows))
-        with self.schedule.change():
-            self.parts.setdefault(stage, [*parts])
-
-
-class StageWork:
-    """The computation of a stage for one shard. Its methods are called with the lock of the schedule held."""
-
-    def __init__(self, shard: ShardWindows, step: StageStep, rows: StageComputation) -> None:
-        self.shard = shard
-        self.stage = step.stage
-        self.rank = list(Stage).index(step.stage)
-        self.is_judged = step.is_judged
-        self.error: BaseException | None = None
-        self.context: Context = copy_context()
-        self.compute: Compute
-        self._rows = rows
-        self._reads = step.reads
-        self._windows = shard.windows
-        self._width = 1 if step.is_judged else max(1, ROWS_OF_A_BLOCK // shard.rows)
-        self._waiting = list(range(-(-self._windows // self._width)))
-        self._done: set[int] = set()
-        self._running = 0
-        self._started = 0.0
-        self._seconds = 0.0
+        """Forget the results, and the context, which refers back to the task and so to these windows."""
+        self._parts.clear()
+        self._done.clear()
+        self.context, self._compute = Context(), _refuse
 
     @property
     def is_done(self) -> bool:
         """Whether all windows are computed, or one has failed and none is being computed."""
         return not self._running and (self.error is not None or not self._waiting)
-
-    def restart(self, compute: Compute, context: Context) -> None:
-        """Compute the windows that are missing."""
-        self.compute, self.context, self.error = compute, context, None
-        self._waiting = [block for block in range(-(-self._windows // self._width)) if block not in self._done]
-
-    def stop(self) -> None:
-        """Start no more windows."""
-        self._waiting = []
 
     def windows_of(self, block: int) -> range:
         """Return the windows that are computed together as a block."""
@@ -339,19 +289,25 @@ class StageWork:
         if not self._waiting or self.error is not None:
             return None
         block = self._waiting[0]
-        windows = self.windows_of(block)
-        if self.is_judged and self.shard.first + windows.start >= limit:
+        windows, parts = self.windows_of(block), self._parts
+        if self.is_judged and self.first + windows.start >= limit:
             return None
-        parts = self.shard.parts
-        is_ready = all(stage in parts and all(parts[stage][w] is not None for w in windows) for stage in self._reads)
+        is_ready = all(
+            stage in parts and all(parts[stage][w] is not None for w in windows) for stage in self.step.reads
+        )
         return block if is_ready else None
 
-    def rows_of(self, block: int) -> StageRows:
-        """Return the results of a block. Called without the lock."""
-        windows, parts = self.windows_of(block), self.shard.parts
-        read = {stage: [part for w in windows if (part := parts[stage][w]) is not None] for stage in self._reads}
-        inputs = {stage: StageRows.concat(found) for stage, found in read.items()}
-        return self._rows.rows(windows.start * self.shard.rows, inputs, self.compute)
+    def compute_block(self, block: int) -> tuple[Window, StageRows]:
+        """Return the rows of a block, with their results. Called without the lock."""
+        windows, parts = self.windows_of(block), self._parts
+        read = {
+            stage: StageRows.concat([part for w in windows if (part := parts[stage][w]) is not None])
+            for stage in {Stage.SAMPLES, *self.step.reads}
+        }
+        start = windows.start * self._size
+        places = self.shard.places[self.step.stage].cut(start, start + len(read[Stage.SAMPLES]))
+        window = Window(self.step, places)
+        return window, window.compute(self.schedule.store, read, self._compute)
 
     def begin(self, block: int) -> None:
         """Note that a block is being computed."""
@@ -360,7 +316,7 @@ class StageWork:
             self._started = monotonic()
         self._running += 1
 
-    def end(self, block: int, output: StageRows | BaseException) -> None:
+    def end(self, block: int, output: tuple[Window, StageRows] | BaseException) -> None:
         """Note the results of a block, or its error."""
         self._running -= 1
         if not self._running:
@@ -368,16 +324,31 @@ class StageWork:
         if isinstance(output, BaseException):
             self.error = self.error or output
             return
-        windows = self.windows_of(block)
-        self._done.add(block)
-        self.shard.parts[self.stage][slice(windows.start, windows.stop)] = self.shard.cut(output, windows)
-        if self.stage in self.shard.judged:
-            missing = (number for number, part in enumerate(self.shard.parts[self.stage]) if part is None)
-            self.shard.judged[self.stage] = next(missing, self._windows)
-        if len(self._done) * self._width >= self._windows:
-            self.shard.judged.pop(self.stage, None)
+        windows, parts = self.windows_of(block), self._parts[self.step.stage]
+        self._done[block], rows = output
+        parts[slice(windows.start, windows.stop)] = _cut(rows, self._size)
+        if self.slowest is not None:
+            self.slowest = next((number for number, part in enumerate(parts) if part is None), None)
 
-    def result(self) -> StageResult:
-        """Store the results that were computed, and return the places of all. Called without the lock."""
-        result = self._rows.store()
-        return replace(result, usage=result.usage + StageUsage(seconds=self._seconds))
+    def _restart(self, compute: Compute, context: Context) -> None:
+        """Compute the windows that are missing."""
+        self._compute, self.context, self.error = compute, context, None
+        self._waiting = [block for block in range(-(-self._windows // self._width)) if block not in self._done]
+        self._parts.setdefault(self.step.stage, [None] * self._windows)
+
+    def _load(self, stage: Stage) -> None:
+        """Read the results of a stage that are all stored. Called without the lock."""
+        if stage in self._parts or stage in self.shard.missing:
+            return
+        parts = _cut(self.schedule.store.read_rows(stage, self.shard.places[stage]), self._size)
+        with self.schedule.change():
+            self._parts.setdefault(stage, [*parts])
+
+
+def _refuse(tables: Tables) -> StageOutput:
+    raise StoppedError(f"{len(tables)} tables are not read: the shard is closed")
+
+
+def _cut(rows: StageRows, size: int) -> list[StageRows]:
+    """Return results window by window."""
+    return [rows.cut(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]

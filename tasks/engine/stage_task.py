@@ -1,9 +1,9 @@
 """Run the stages of a shard as Prefect tasks: in this process, or with the whole shard in another one.
 
-Results pass between the stages of a shard window by window, in memory; what a task returns says where they are stored.
+Results pass between the stages of a shard window by window, in memory; the shard says where they are stored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 from prefect import Task
@@ -11,66 +11,59 @@ from prefect.context import TaskRunContext
 from prefect.futures import PrefectFuture
 
 from metric_core.stages import Stage
-from tasks.engine.computation import StageResult
 from tasks.engine.concurrency_limits import hold_slot
 from tasks.engine.registry import STAGES
-from tasks.engine.schedule import Schedule, ShardWindows, open_schedule
-from tasks.engine.shard_of_rows import ShardOfRows
-from tasks.engine.stage_step import EnginePlan, StageStep
+from tasks.engine.schedule import Schedule, StageWindows, open_schedule
+from tasks.engine.stage_step import EnginePlan
 from tasks.opening.run_models import RunModels, models_for
 from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
 from tasks.runtime import progress
 from tasks.stages.definition import StageOutput, Tables
 
 WINDOWS_ELSEWHERE = 4
 """Windows that another process computes at the same time: enough to keep a judge busy."""
 
-ShardResult = Mapping[Stage, StageResult]
-"""The results of a shard, by stage."""
 
+def start_shard(shard: Shard, schedule: Schedule) -> Callable[[], Shard]:
+    """Submit the stages of a shard to Prefect in this process.
 
-class RunningShard:
-    """A shard whose stages have been submitted to Prefect in this process.
+    Returns:
+        A function that waits for the stages and returns the shard with their results, or raises whatever one raises.
 
     Raises:
         AssayError: The samples cannot be read.
     """
+    opened = schedule.open_shard(shard)
+    futures = [_submit(windows) for windows in opened]
 
-    def __init__(self, shard: ShardOfRows, plan: EnginePlan, store: RowStore, schedule: Schedule) -> None:
-        self.shard = shard
-        self._schedule = schedule
-        missing = shard.missing(plan)
-        judged = [stage for stage in missing if plan.steps[stage].is_judged]
-        self._windows = schedule.open_shard(shard.read_samples(), shard.known, store, judged, plan.window_rows)
-        self._futures = {stage: self._submit(plan.steps[stage]) for stage in missing}
+    def wait() -> Shard:
+        for future in futures:
+            future.result()
+        schedule.close_shard(opened)
+        return shard
 
-    def result(self) -> ShardResult:
-        """Wait for the stages that are computed, and return their results.
-
-        Raises:
-            BaseException: Whatever a stage raises.
-        """
-        results = {stage: future.result() for stage, future in self._futures.items()}
-        self._schedule.close_shard(self._windows)
-        return results
-
-    def _submit(self, step: StageStep) -> "PrefectFuture[StageResult]":
-        future = STAGE_TASKS[step.stage].submit(step, self.shard.number, self._windows)
-        future.add_done_callback(lambda _: self._windows.leave(step.stage))
-        return future
+    return wait
 
 
-def _compute_stage(step: StageStep, shard: int, windows: ShardWindows) -> StageResult:
+def _submit(windows: StageWindows) -> "PrefectFuture[None]":
+    future = STAGE_TASKS[windows.step.stage].submit(windows, windows.shard.number)
+    future.add_done_callback(lambda _: windows.leave())
+    return future
+
+
+def _compute_stage(windows: StageWindows, shard: int) -> None:
     """Compute a stage for the rows of a shard."""
     del shard  # only names the task run
-    models = _models_of_run(windows.tables).select(step.settings)
+    step = windows.step
+    models = _models_of_run(windows.schedule.store.url).select(step.settings)
 
     def compute(tables: Tables) -> StageOutput:
         with hold_slot(step.settings, step.definition.asked_kinds(step.settings), models.judge):
             return step.definition.compute(tables, step.settings, models, partial(progress.advance, step.stage))
 
-    return windows.compute(step, compute)
+    windows.compute(compute)
 
 
 def _models_of_run(tables: str) -> RunModels:
@@ -83,11 +76,11 @@ def _id_of_run() -> str:
     return "" if context is None else str(context.task_run.flow_run_id)
 
 
-def _compute_shard(shard: ShardOfRows, number: int, plan: EnginePlan) -> ShardResult:
+def _compute_shard(shard: Shard, number: int, plan: EnginePlan) -> Shard:
     """Compute a shard in a separate process."""
     del number  # only names the task run
-    with open_schedule(WINDOWS_ELSEWHERE) as schedule:
-        return RunningShard(shard, plan, _store_of_run(plan.tables, _id_of_run()), schedule).result()
+    with open_schedule(plan, _store_of_run(plan.tables, _id_of_run()), WINDOWS_ELSEWHERE) as schedule:
+        return start_shard(shard, schedule)()
 
 
 @lru_cache(maxsize=2)
@@ -97,11 +90,11 @@ def _store_of_run(tables: str, run_id: str) -> RowStore:
     return RowStore(tables)
 
 
-STAGE_TASKS: dict[Stage, "Task[..., StageResult]"] = {
+STAGE_TASKS: dict[Stage, "Task[..., None]"] = {
     stage: make_prefect_task(stage, definition.version, _compute_stage, f"{stage}-{{shard}}")
     for stage, definition in STAGES.items()
 }
 """The stages, as Prefect tasks."""
 
-SHARD_TASK: "Task[..., ShardResult]" = make_prefect_task("shard", 1, _compute_shard, "shard-{number}")
+SHARD_TASK: "Task[..., Shard]" = make_prefect_task("shard", 1, _compute_shard, "shard-{number}")
 """A shard whose stages run in one other process, as a Prefect task."""

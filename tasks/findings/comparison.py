@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from metric_core.statistics.pairs import ScoreColumns
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
@@ -47,6 +49,7 @@ class FindingComparison:
         rows: Function that returns the names of rows that the page should have.
         row_values: Function that returns a function from the name of a row to further values of the row on the page.
         notes: Function that returns sentences for an alert.
+        table: Function that returns a table for notebooks and other programs.
     """
 
     compare: Callable[[ComparedRows], ComparedFinding | None]
@@ -58,3 +61,4 @@ class FindingComparison:
     rows: Sentences = no_sentences
     row_values: Callable[[RunComparison], Callable[[str], Mapping[str, Any]]] | None = None
     notes: Sentences = no_sentences
+    table: Callable[[RunComparison], pa.Table] | None = None

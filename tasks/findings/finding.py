@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from metric_core.declarations.metric import MetricRequest
+from metric_core.statistics.summary import MetricSummary
 from tasks.comparison.run_pair import RunPair
 from tasks.findings.comparison import FindingComparison
 from tasks.findings.on_judge import OnJudge
@@ -88,8 +91,11 @@ class Finding:
         of_metric: Function that returns parts of the report's summary by metric.
         of_judge: Function that returns facts on the judge for the report.
         provenance: Function that returns facts on what was evaluated for the report.
-        rows: Function that returns a function from the id of a row to further values of the row in the report, whose
-            rows have these ids.
+        rows: Function that returns a function from a row of the samples table to further values of the row in the
+            report, whose rows have these ids.
+        blocks: Function that returns blocks for the terminal, below the lines.
+        table: Function that returns a table for notebooks and other programs.
+        recorded: Function that returns metrics over a part of the rows, for the history: column, value and summary.
         means: Function that returns the mean of each metric in an earlier run, from which the report shows the change.
         lacks: Function that returns sentences on what later runs need of this one but will not have.
         reading: Function that returns sentences on how to read the report's summary.
@@ -114,7 +120,10 @@ class Finding:
     of_metric: Callable[[RunRecords], Mapping[str, Templated]] | None = None
     of_judge: Callable[[RunRecords], Iterable[Fact]] | None = None
     provenance: Callable[[RunRecords], Iterable[Fact]] | None = None
-    rows: Callable[[RunRecords, Sequence[str]], Callable[[str], Mapping[str, Any]]] | None = None
+    rows: Callable[[RunRecords, Sequence[str]], Callable[[Mapping[str, Any]], Mapping[str, Any]]] | None = None
+    blocks: Callable[[RunRecords], Iterable[Block]] | None = None
+    table: Callable[[RunRecords], pa.Table] | None = None
+    recorded: Callable[[RunSummary], Iterable[tuple[str, str, MetricSummary]]] | None = None
     means: Callable[[RunRecords], Mapping[str, float]] | None = None
     lacks: Lines = no_lines
     reading: Lines = no_lines

@@ -9,13 +9,16 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from metric_core.errors import PluginError
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
+from tasks.comparison.run_pair import RunPair
 from tasks.findings.comparison import ComparedRows, FindingComparison
-from tasks.findings.finding import Finding, Lines, RunRecords, WrittenRows
+from tasks.findings.finding import Figure, Finding, Lines, RunRecords, WrittenRows
 from tasks.plugins.load_object import Group, installed_names, load_object
 from tasks.record.findings import Findings, HasEntry
-from tasks.record.run_record import RunRecord
+from tasks.reports.documents.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class ListedFinding:
         name: Module that declares the finding as `FINDING`, or the name of its entry point.
         entries: Names of its entries in the record or the summary of a run.
         is_counted: Function that returns whether a run counts entries of its summary; None if the finding has none.
+        is_compared: Function that returns whether it compares two runs; None for those that have one of the entries.
         is_kept: True if the history keeps these entries.
         nested: Name of the run folder that it writes into that of the run; empty without one.
         needs: Rooms of the findings that it builds on.
@@ -33,7 +37,8 @@ class ListedFinding:
 
     name: str
     entries: tuple[str, ...]
-    is_counted: Callable[[RunRecord], bool] | None = None
+    is_counted: Callable[[WrittenRows], bool] | None = None
+    is_compared: Callable[[RunPair], bool] | None = None
     is_kept: bool = False
     nested: str = ""
     needs: tuple[str, ...] = ()
@@ -53,17 +58,18 @@ class ListedFinding:
         return loaded
 
 
-def _has_panel(run: RunRecord) -> bool:
+def _has_panel(rows: WrittenRows) -> bool:
     """Return whether several judges answered the same questions.
 
     Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
     """
+    run = rows.record
     return run.cascade is None and any((run.panel, *(judge.panel for judge in run.judges)))
 
 
-def _is_labelled(run: RunRecord) -> bool:
+def _is_labelled(rows: WrittenRows) -> bool:
     """Return whether people labelled rows of a run, or of the calibration of one of its metrics."""
-    return bool(run.calibration.metrics)
+    return bool(rows.record.calibration.metrics)
 
 
 TABLE: tuple[ListedFinding, ...] = (
@@ -72,7 +78,7 @@ TABLE: tuple[ListedFinding, ...] = (
     ListedFinding("tasks.findings.agreement.agreement_finding", ("judge",)),
     ListedFinding("tasks.findings.certificate.certificate_finding", ("certificate",), is_kept=True),
     ListedFinding("tasks.findings.panel.panel_finding", ("agreement",), _has_panel, is_kept=True),
-    ListedFinding("tasks.findings.cascade.cascade_finding", ("cascade",), lambda run: run.cascade is not None),
+    ListedFinding("tasks.findings.cascade.cascade_finding", ("cascade",), lambda rows: rows.record.cascade is not None),
     ListedFinding("tasks.findings.repeats.repeats_finding", ("asked_again",)),
     ListedFinding("tasks.findings.variance.variance_finding", ("judge_variance",), needs=("anchor", "repeats")),
     ListedFinding("tasks.findings.corrected.corrected_finding", ("bias_corrected",), _is_labelled),
@@ -81,6 +87,12 @@ TABLE: tuple[ListedFinding, ...] = (
     ),
     ListedFinding("tasks.findings.rerun.rerun_finding", ("rerun",)),
     ListedFinding("tasks.findings.baseline.baseline_finding", ("baseline",)),
+    ListedFinding(
+        "tasks.findings.slices.slices_finding",
+        ("slices",),
+        lambda rows: bool(rows.slices),
+        is_compared=lambda pair: bool(pair.slices),
+    ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),
     ListedFinding("tasks.findings.throughput.throughput_finding", ("throughput",), is_kept=True),
 )
@@ -110,7 +122,7 @@ def find_in(parts: Iterable[Findings]) -> Iterator[Finding]:
 
 def count_findings(rows: WrittenRows) -> list[HasEntry]:
     """Return the entries of findings for the summary of a run."""
-    counted = (each for each in listed_findings() if each.is_counted is not None and each.is_counted(rows.record))
+    counted = (each for each in listed_findings() if each.is_counted is not None and each.is_counted(rows))
     loaded = (finding for each in counted if (finding := each.load()).count is not None)
     return [entry for each in loaded if each.count is not None for entry in each.count(rows) if entry is not None]
 
@@ -118,8 +130,13 @@ def count_findings(rows: WrittenRows) -> list[HasEntry]:
 def compare_findings(rows: ComparedRows) -> tuple[ComparedFinding, ...]:
     """Return the comparisons of the findings of two runs."""
     sides = [side.run for side in (rows.pair.a, rows.pair.b) if side is not None]
-    parts = [part for run in sides for part in (run.record, run.summary)]
-    compared = (each.comparison.compare(rows) for each in find_in(parts) if each.comparison is not None)
+    present = {name for run in sides for part in (run.record, run.summary) for name in part.model_fields_set}
+    loaded = (
+        each.load()
+        for each in listed_findings()
+        if (each.is_compared(rows.pair) if each.is_compared is not None else not present.isdisjoint(each.entries))
+    )
+    compared = (each.comparison.compare(rows) for each in loaded if each.comparison is not None)
     return tuple(found for found in compared if found is not None)
 
 
@@ -141,3 +158,28 @@ def lines_of(run: RunRecords, kind: Literal["lines", "details", "reading", "note
     for finding in findings_of(run):
         lines: Lines = getattr(finding, kind)
         yield from lines(run)
+
+
+def blocks_of(run: RunRecords) -> Iterator[Block]:
+    """Yield the blocks of all findings of a run for the terminal."""
+    for finding in findings_of(run):
+        yield from () if finding.blocks is None else finding.blocks(run)
+
+
+def table_of(run: RunRecords, entry: str) -> pa.Table:
+    """Return the table of a finding; an empty one if no finding has it."""
+    finding = next((each.load() for each in listed_findings() if entry in each.entries), None)
+    return pa.table({}) if finding is None or finding.table is None else finding.table(run)
+
+
+def compared_table(comparison: RunComparison, entry: str) -> pa.Table:
+    """Return the table of the comparison of a finding; an empty one if no finding has it."""
+    found = (each.load().comparison for each in listed_findings() if entry in each.entries)
+    table = next((each.table for each in found if each is not None and each.table is not None), None)
+    return pa.table({}) if table is None else table(comparison)
+
+
+def figures_of(run: RunRecords) -> Iterator[Figure]:
+    """Yield the figures of all findings of a run for monitoring."""
+    for finding in findings_of(run):
+        yield from () if finding.figures is None else finding.figures(run)

@@ -197,10 +197,9 @@ def _metrics(record: RunRecord, summary: RunSummary) -> Iterator[RecordedMetric]
     bounds = {metric.key: metric.bounds for metric in record.metrics}
     for metric in summary.metrics:
         yield from _all_rows(metric, bounds)
-    for column in summary.slices:
-        for one in column.slices:
-            for sliced in one.metrics:
-                yield _metric(sliced, bounds, (column.column, one.value))
+    for finding in find_in([summary]):
+        for column, value, part in () if finding.recorded is None else finding.recorded(summary):
+            yield _metric(part, bounds, (column, value))
 
 
 def _all_rows(metric: MetricSummary, bounds: _Bounds) -> Iterator[RecordedMetric]:

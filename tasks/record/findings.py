@@ -34,7 +34,19 @@ class FindingMap(RootModel[dict[str, T]], Generic[T]):
     entry: ClassVar[str]
 
 
-HasEntry: TypeAlias = FindingPart | FindingMap[Any]
+class FindingList(RootModel[tuple[T, ...]], Generic[T]):
+    """The entry of a finding with several values.
+
+    Attributes:
+        entry: Name of the entry.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    entry: ClassVar[str]
+
+
+HasEntry: TypeAlias = FindingPart | FindingMap[Any] | FindingList[Any]
 """An entry of a finding."""
 
 F = TypeVar("F", bound=HasEntry)

@@ -5,12 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from metric_core.statistics.slice_summary import ColumnSummary
 from metric_core.statistics.summary import MetricSummary
 from tasks.record.findings import Findings
-
-_LEFT_OUT = {"slices": {"__all__": {"slices": {"__all__": {"metrics": {"__all__": {"reasons"}}}}}}}
-"""Reasons of the cells of slices, which nothing shows."""
 
 
 class RunSummary(Findings):
@@ -19,13 +15,11 @@ class RunSummary(Findings):
     Args:
         rows: Number of rows.
         metrics: Summary of each metric, in the order of the run.
-        slices: Summaries by slice, one item per column.
         verdict: `binary` or `probability`, as verdicts count; None in a run without verdicts.
     """
 
     rows: int = Field(ge=0)
     metrics: tuple[MetricSummary, ...]
-    slices: tuple[ColumnSummary, ...] = ()
     verdict: str | None = None
 
     @cached_property
@@ -35,5 +29,5 @@ class RunSummary(Findings):
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of summary.json, without empty entries."""
-        content = self.model_dump(mode="json", exclude=_LEFT_OUT)
+        content = self.model_dump(mode="json")
         return {name: entry for name, entry in content.items() if entry or name in {"rows", "metrics"}}

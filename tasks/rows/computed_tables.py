@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import StageRef, read
+from tasks.tables.table_store import Samples
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,21 @@ class RunTables:
     """The tables of a run. Shards are read one at a time.
 
     Args:
-        placed: Places of the results of each stage, shard by shard.
+        samples: Samples of each shard.
+        places: Places of the results of each stage, shard by shard.
         usages: Cost of each stage, with that of the results that were found.
     """
 
     store: RowStore
-    samples: Sequence[StageRef]
-    placed: Mapping[Stage, Sequence[PlacedRows]]
+    samples: Sequence[Samples]
+    places: Mapping[Stage, Sequence[Places]]
     usages: Mapping[Stage, StageUsage]
     _schemas: dict[Stage, pa.Schema] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The samples and the stages that were computed, in their order."""
-        return (Stage.SAMPLES, *self.placed)
+        return (Stage.SAMPLES, *self.places)
 
     @property
     def total(self) -> StageUsage:
@@ -47,14 +48,14 @@ class RunTables:
     def rows(self, stage: Stage) -> int:
         """Return the number of rows of a stage's table."""
         if stage is Stage.SAMPLES:
-            return sum(ref.rows for ref in self.samples)
-        return sum(int(placed.count.sum()) for placed in self.placed[stage])
+            return sum(samples.rows for samples in self.samples)
+        return sum(int(places.count.sum()) for places in self.places[stage])
 
     def digests(self, stage: Stage) -> list[str]:
         """Return the digest of each shard of a stage."""
         if stage is Stage.SAMPLES:
-            return [ref.digest for ref in self.samples]
-        return [hashlib.sha256(placed.digests.tobytes()).hexdigest()[:32] for placed in self.placed[stage]]
+            return [samples.digest for samples in self.samples]
+        return [hashlib.sha256(places.digests.tobytes()).hexdigest()[:32] for places in self.places[stage]]
 
     def schema(self, stage: Stage) -> pa.Schema:
         """Return the schema of a stage's table, with the optional columns in which a shard has a value."""
@@ -78,11 +79,12 @@ class RunTables:
         Raises:
             AssayError: A table cannot be read.
         """
-        for number, ref in enumerate(self.samples):
-            if stage is Stage.SAMPLES:
-                yield read(ref, columns)
-            else:
-                yield self.store.read(stage, self.placed[stage][number], columns)
+        if stage is Stage.SAMPLES:
+            for samples in self.samples:
+                yield samples.read(columns)
+        else:
+            for places in self.places[stage]:
+                yield self.store.read(stage, places, columns)
 
     def write(self, stage: Stage, path: str) -> None:
         """Write the table of a stage into a Parquet file, a row group per shard.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.places import Places
 from tasks.rows.row_digests import DIGEST_BYTES, Digests
 
 
@@ -19,7 +19,7 @@ class _Level:
 
     order: NDArray[np.uint64]
     keys: Digests
-    placed: PlacedRows
+    placed: Places
 
 
 class KeyIndex:
@@ -36,7 +36,7 @@ class KeyIndex:
     def __init__(self) -> None:
         self._levels: list[_Level] = []
 
-    def add(self, keys: Digests, placed: PlacedRows) -> None:
+    def add(self, keys: Digests, placed: Places) -> None:
         """Add keys.
 
         Args:
@@ -45,13 +45,13 @@ class KeyIndex:
         level = _sort(keys, placed)
         while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
             earlier = self._levels.pop()
-            both = PlacedRows.concat([earlier.placed, level.placed])
+            both = Places.concat([earlier.placed, level.placed])
             level = _sort(np.concatenate([earlier.keys, level.keys]), both)
         self._levels.append(level)
 
-    def find(self, keys: Digests) -> PlacedRows:
+    def find(self, keys: Digests) -> Places:
         """Return the location of each key."""
-        placed = PlacedRows.nothing(len(keys))
+        placed = Places.nothing(len(keys))
         halves, open_samples = _halves(keys), np.arange(len(keys))
         for level in reversed(self._levels):
             if not len(open_samples) or not len(level.keys):
@@ -65,7 +65,7 @@ class KeyIndex:
         return placed
 
 
-def _sort(keys: Digests, placed: PlacedRows) -> _Level:
+def _sort(keys: Digests, placed: Places) -> _Level:
     halves = _halves(keys)
     order = np.argsort(halves, kind="stable")
     # Different keys with equal first halves are never expected; the earlier one would be computed again.

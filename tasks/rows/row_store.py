@@ -14,13 +14,12 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.rows.cached_usage import cached_usage, share_of
 from tasks.rows.key_index import KeyIndex
-from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import Digests
 from tasks.rows.segment_files import (
     DATA,
@@ -37,6 +36,7 @@ from tasks.rows.segment_files import (
     write_segment,
 )
 from tasks.rows.segment_reader import SegmentReader
+from tasks.rows.stage_rows import StageRows, bounds_from
 from tasks.runtime.usage import StageUsage
 from tasks.tables.table_files import filesystem, is_local, storage_errors, touch
 from tasks.tables.table_store import conform
@@ -91,8 +91,8 @@ class RowStore:
         self._notes: dict[str, SegmentNote] = {}
         self._lock = Lock()
 
-    def find(self, stage: Stage, recipe: str, keys: Digests) -> PlacedRows:
-        """Return the locations of the results under some keys.
+    def find(self, stage: Stage, recipe: str, keys: Digests) -> Places:
+        """Look up results by their keys, and return their locations.
 
         Args:
             recipe: Everything but the input tables that determines the results.
@@ -105,30 +105,25 @@ class RowStore:
         if is_damaged.any():
             lost = ~placed.missing
             lost[lost] = is_damaged[placed.segment[lost]]
-            placed = placed.fill(lost, PlacedRows.nothing(int(lost.sum())))
-        return placed
+            placed = placed.fill(lost, Places.nothing(int(lost.sum())))
+        return placed.looked_up()
 
-    def append(  # noqa: PLR0913, PLR0917 what a segment is made of
+    def append(  # noqa: PLR0913 what a segment is made of
         self,
         stage: Stage,
         recipe: str | None,
-        table: pa.Table,
-        bounds: NDArray[np.int64],
+        rows: StageRows,
         keys: Digests,
-        digests: Digests,
-        complete: NDArray[np.bool_],
         usage: StageUsage,
         *,
         compacted: bool = False,
-    ) -> PlacedRows:
+    ) -> Places:
         """Store the results of samples as a segment, and return their locations.
+
+        A result with a failed answer is not found later.
 
         Args:
             recipe: Everything but the input tables that determined the results; None for results that are never found.
-            table: Their rows, sorted by sample.
-            bounds: Positions between the rows of the samples.
-            digests: Digests of the rows of the samples.
-            complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
             compacted: True for results that were stored before, in several segments.
 
@@ -136,12 +131,12 @@ class RowStore:
             AssayError: The segment cannot be written.
             ValueError: A column of the schema is missing, or has a null where the schema allows none.
         """
-        conformed = conform(table, SCHEMAS[stage])
-        start, count = bounds[:-1].astype(np.int32), np.diff(bounds).astype(np.int32)
+        conformed, complete = conform(rows.table, SCHEMAS[stage]), ~rows.find_failed(stage)
+        start, count = rows.bounds[:-1].astype(np.int32), np.diff(rows.bounds).astype(np.int32)
         note = SegmentNote(
             recipe=recipe or "",
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
-            samples=len(keys),
+            samples=len(rows),
             usage=cached_usage(usage),
             compacted=compacted,
         )
@@ -152,9 +147,9 @@ class RowStore:
         else:
             location = posixpath.join(folder, next_stem(self._fs, folder))
             path = self._url(location + DATA)
-            index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
+            index = SegmentIndex(note, keys[complete], rows.digests[complete], start[complete], count[complete])
             note = write_segment(self._fs, location, conformed, index, is_found=recipe is not None)
-        placed = PlacedRows((Segment(path),), np.zeros(len(keys), np.int32), start, count, digests)
+        placed = Places((Segment(path),), np.zeros(len(rows), np.int32), start, count, rows.digests)
         self._notes[path] = note
         if recipe is not None:
             with self._lock:
@@ -163,7 +158,7 @@ class RowStore:
                 known.keys.add(keys[complete], placed.select(complete))
         return placed
 
-    def read(self, stage: Stage, placed: PlacedRows, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, stage: Stage, placed: Places, columns: Sequence[str] | None = None) -> pa.Table:
         """Return rows, in the order of their samples.
 
         Args:
@@ -175,13 +170,24 @@ class RowStore:
         """
         return self._reader.read(stage, placed, columns)
 
+    def read_rows(self, stage: Stage, placed: Places) -> StageRows:
+        """Return results, in the order of their samples.
+
+        Args:
+            placed: Locations of the results; none may be missing.
+
+        Raises:
+            AssayError: A segment is missing, damaged, unreachable, or of another schema version.
+        """
+        return StageRows(self.read(stage, placed), bounds_from(placed.count), placed.digests)
+
     def release(self) -> None:
         """Free the memory of what has been read; indexes and rows are read again when they are needed."""
         with self._lock:
             self._recipes.clear()
         self._reader.release()
 
-    def usage_of(self, stage: Stage, placed: PlacedRows) -> StageUsage:
+    def usage_of(self, stage: Stage, placed: Places) -> StageUsage:
         """Return the cost of results that were found: nothing but questions whose answers are cached.
 
         Args:
@@ -195,7 +201,7 @@ class RowStore:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
 
-    def count_compacted(self, placed: PlacedRows) -> int:
+    def count_compacted(self, placed: Places) -> int:
         """Return the number of segments of results that were stored before, in several segments.
 
         Args:
@@ -239,10 +245,10 @@ class RowStore:
                 keys.append(segment.index.keys)
                 parts.append(_places(Segment(path), segment.index))
         if parts:
-            known.keys.add(np.concatenate(keys), PlacedRows.concat(parts))
+            known.keys.add(np.concatenate(keys), Places.concat(parts))
         return known
 
-    def _verify(self, known: _Recipe, placed: PlacedRows) -> None:
+    def _verify(self, known: _Recipe, placed: Places) -> None:
         """Compare the files of segments with their digests, and record that they are used."""
         seen = known.trusted | known.damaged
         paths = [segment.path for segment in placed.segments if segment.path not in seen]
@@ -296,8 +302,8 @@ class RowStore:
         return str(self._fs._strip_protocol(url))  # noqa: SLF001 fsspec has no public method for this
 
 
-def _places(segment: Segment, index: SegmentIndex) -> PlacedRows:
-    return PlacedRows((segment,), np.zeros(len(index.keys), np.int32), index.start, index.count, index.digests)
+def _places(segment: Segment, index: SegmentIndex) -> Places:
+    return Places((segment,), np.zeros(len(index.keys), np.int32), index.start, index.count, index.digests)
 
 
 def _warn(problems: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.rows.places import Places, Segment
 from tasks.tables.merge import take_rows
 from tasks.tables.records import add_missing_columns
 from tasks.tables.table_files import open_stored
@@ -48,7 +48,7 @@ class SegmentReader:
             self._tables.clear()
             self._size = 0
 
-    def read(self, stage: Stage, placed: PlacedRows, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, stage: Stage, placed: Places, columns: Sequence[str] | None = None) -> pa.Table:
         """Return rows, in the order of their samples; whole segments in order are not copied.
 
         Args:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.narrow import narrow
@@ -18,7 +17,7 @@ from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
-from tasks.tables.table_store import StageRef, TableStore
+from tasks.tables.table_store import Samples, TableStore
 
 
 class SamplesSettings(SlicingOptions, GroupingOptions, DataOptions):
@@ -52,7 +51,7 @@ class SamplesResult:
         judgments: Counts of the judgments of texts by state; None if there are none.
     """
 
-    refs: tuple[StageRef, ...]
+    refs: tuple[Samples, ...]
     rows_read: int
     bad_rows: tuple[BadRowNote, ...]
     bad_row_count: int
@@ -79,7 +78,7 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
         for column in slicing:
             column.read(table)
         progress(table.num_rows, table.num_rows)
-        refs.append(store.write(table, SAMPLES))
+        refs.append(store.write(table))
     if grouping is not None:
         grouping.require_values()
     for column in slicing:

@@ -19,7 +19,6 @@ from metric_core.records import Side
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.engine.registry import STAGES
-from tasks.engine.stage_rows import StageRows
 from tasks.models.judges.protocol import Judge
 from tasks.opening.backends import load_embedder
 from tasks.opening.local_models import load_pipeline
@@ -27,6 +26,7 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
+from tasks.rows.stage_rows import StageRows
 from tasks.tables.table_store import conform, content_digest
 from tests.tasks.builders import GivenModels
 

@@ -36,16 +36,15 @@ for limit, config in json.load(sys.stdin):
 CLOSED = """
 import os, sys
 from metric_core.errors import AssayError
-from metric_core.schemas import SAMPLES
 from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 table = samples_table({"user_input": "Why?"})
-TableStore(sys.argv[2]).write(table, SAMPLES)
+TableStore(sys.argv[2]).write(table)
 os.chmod(sys.argv[1], 0o555)
 if os.geteuid() == 0:
     os.seteuid(65534)
 try:
-    TableStore(sys.argv[1]).write(table, SAMPLES)
+    TableStore(sys.argv[1]).write(table)
 except AssayError as error:
     print(error)
 """

@@ -12,7 +12,6 @@ from flows.evaluate import run_evaluation
 from flows.execution.run_warnings import warn_about_turns
 from flows.planning.planner import draft_plan
 from metric_core.records import Sample
-from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
@@ -110,7 +109,7 @@ def test_a_metric_that_could_judge_conversations_is_named(tmp_path: Path) -> Non
     plan = draft_plan(RunConfig(source=str(EXAMPLE), metrics=("faithfulness", "rubrics"))).metrics
     turn = {"row_id": "a", "row_number": 1, "earlier_turns": "User: Hi!"}
     tables = [build_table(Stage.SAMPLES, [{**turn, "earlier_turns": None}]), build_table(Stage.SAMPLES, [turn])]
-    refs = [TableStore(str(tmp_path)).write(table, SAMPLES) for table in tables]
+    refs = [TableStore(str(tmp_path)).write(table) for table in tables]
     all_rows, first = (RunTables(RowStore(str(tmp_path)), shards, {}, {}) for shards in (refs, refs[:1]))
     (warning,) = warn_about_turns(RunConfig(), plan, all_rows)
     assert "rubrics would judge whole conversations" in warning

@@ -72,10 +72,10 @@ def retired_questions(folder: Path, texts: Texts) -> Texts:
 def exported_labels(folder: Path, texts: Texts) -> Texts:
     """The page writes lines with JSON.stringify, which leaves U+2028 as it is."""
     facts = {"run": "r", "metric": "m", "sample": "s", "frame": "f", "is_final": False, "answers": (0.0, 1.0)}
-    page = LabelPageFacts(**facts, items=tuple((text, 1.0, text) for text in texts))  # type: ignore[arg-type]
+    page = LabelPageFacts(**facts, items=tuple((text, 1.0, text) for text in texts)).digest  # type: ignore[arg-type]
     labels = [
         {"item": text, "annotator": "anna", "label": 1, "labelled_at": "2026-11-28T12:00:00+00:00"}
-        | {"probability": 1, "stratum": text, **facts, "page": page.digest}
+        | {"probability": 1, "stratum": text, **facts, "page": page}
         for text in texts
     ]
     path = folder / "labels.jsonl"

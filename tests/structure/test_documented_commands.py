@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -48,6 +49,7 @@ def calls(page: str) -> list[str]:
     return [call.strip() for block in code for call in _CALL.findall(block)]
 
 
+@cache
 def assay() -> Any:
     """Return the command with all its verbs."""
     command = get_command(app)

@@ -10,10 +10,10 @@ import numpy as np
 from metric_core.declarations.metric import MetricRequest
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
+from tasks.findings.slices.slice_summaries import SliceRecords, summarize_slices_of_run
 from tasks.runs.row_grouping import columns_with
 from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import RunFolder
-from tasks.runs.slice_summaries import summarize_slices_of_run
 from tests.tasks.reports import folders
 
 METRICS: Mapping[str, Mapping[str, Any]] = {
@@ -81,7 +81,8 @@ def add_slices(path: Path, columns: Iterable[str]) -> None:
     requests = [_request(entry) for entry in folder.read_json("run.json")["metrics"]]
     columns = list(columns)
     slices = read_slices(folder.read_samples(columns_with(*columns)), columns)
-    folder.write_summary(folder.read_summary().extend(slices=summarize_slices_of_run(folder, requests, slices)))
+    found = SliceRecords(summarize_slices_of_run(folder, requests, slices))
+    folder.write_summary(folder.read_summary().with_findings(found))
 
 
 def _request(entry: Mapping[str, Any]) -> MetricRequest:

@@ -80,16 +80,16 @@ class RepeatedRows:
         models = questions.models(note=False)
         for shard in self._shards:
             tables = {stage: select_rows(table, rows) for stage, table in shard.items()}
-            kept, again = _values(tables), _values(self._judge(tables, models))
+            kept, again = _values(tables), _values(self._judge(tables, models, scored=True))
             for row, metric in kept.keys() & again.keys():
                 found.setdefault(metric, {})[row] = (round(kept[row, metric], 4), round(again[row, metric], 4))
         return found
 
-    def _judge(self, tables: Tables, models: RunModels) -> Tables:
-        """Return the tables with those of the stages that ask for labels, and the scores, computed again."""
+    def _judge(self, tables: Tables, models: RunModels, *, scored: bool = False) -> Tables:
+        """Return the tables with those of the stages that ask for labels, and if wanted the scores, computed again."""
         result = dict(tables)
         for stage in self.run.plan.metrics.sharded_stages:
-            if stage in LABELLED or stage is Stage.AGGREGATION:
+            if stage in LABELLED or (scored and stage is Stage.AGGREGATION):
                 settings, inputs = self._settings[stage], self.run.plan.metrics.inputs_of(stage)
                 computed = STAGES[stage].compute(
                     {each: result[each] for each in inputs}, settings, models.select(settings)

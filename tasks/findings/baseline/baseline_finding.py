@@ -29,11 +29,11 @@ def baseline_facts(run: RunRecords) -> Iterator[Fact]:
     yield Fact("Baseline", (baseline.folder,), counts + (f" ({columns})" if columns else ""))
 
 
-def changed_columns(run: RunRecords, _row_ids: Sequence[str]) -> Callable[[str], Mapping[str, Any]]:
+def changed_columns(run: RunRecords, _row_ids: Sequence[str]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a function that returns the columns of a row that changed since the baseline."""
     baseline = run.record.find(BaselineRecord)
     changed = {} if baseline is None else {row.row_id: row.columns for row in baseline.rows_changed}
-    return lambda row_id: {"changed": changed.get(row_id, ())}
+    return lambda sample: {"changed": changed.get(sample["row_id"], ())}
 
 
 def earlier_means(run: RunRecords) -> Mapping[str, float]:

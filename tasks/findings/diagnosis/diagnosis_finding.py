@@ -61,10 +61,10 @@ def class_filter(run: RunRecords) -> Templated:
     return Templated("diagnosis/filter.html.j2", {"diagnosis": diagnosis_view(run.summary.find(DiagnosisCounts))})
 
 
-def classes_of_rows(run: RunRecords, row_ids: Sequence[str]) -> Callable[[str], Mapping[str, Any]]:
+def classes_of_rows(run: RunRecords, row_ids: Sequence[str]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a function that returns the diagnosis of a row."""
     found = read_row_diagnoses(run.folder, row_ids)
-    return lambda row_id: {"diagnosis": found.get(row_id)}
+    return lambda sample: {"diagnosis": found.get(sample["row_id"])}
 
 
 def columns_of_history(runs: Sequence[Findings]) -> Mapping[str, Any]:

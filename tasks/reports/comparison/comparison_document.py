@@ -1,10 +1,9 @@
 """A comparison as a document, for terminal and Markdown; its page shows parts of it beside its drawings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
-from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_words import (
@@ -22,7 +21,6 @@ from tasks.reports.comparison.comparison_words import (
     rows_changed_most,
     title,
 )
-from tasks.reports.comparison.slices_words import choose_slices, headline_of_slices
 from tasks.reports.documents.blocks import (
     Block,
     Caution,
@@ -38,16 +36,14 @@ from tasks.reports.documents.blocks import (
 )
 from tasks.reports.documents.markdown import to_markdown
 from tasks.reports.figures import format_fixed
-from tasks.reports.run.slices_view import shorten_value
 from tasks.reports.timestamps import format_timestamp
 from tasks.runtime.wording import shorten_path
 
 MOST_PASSED = 12
 """Maximum number of passed rules that a terminal lists."""
 
-_MOST_SLICES = 100
-_NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
-_EXTRA = ("p", "effect")
+NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
+EXTRA = ("p", "effect")
 _TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
 _BRIEF = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
 _RULE_TONES = {Outcome.PASSED: Tone.GOOD, Outcome.FAILED: Tone.BAD, Outcome.INCONCLUSIVE: Tone.UNSURE}
@@ -82,8 +78,6 @@ def _scores(comparison: RunComparison, most_rows: int | None) -> Iterator[Block]
         yield from _metrics(comparison)
         for finding in compared_findings(comparison):
             yield from () if finding.tables is None else finding.tables(comparison)
-        if comparison.slices:
-            yield Section(headline_of_slices(comparison.slices), tuple(slice_blocks(comparison.slices, _MOST_SLICES)))
         yield from _rows(comparison, most_rows)
     for finding in compared_findings(comparison):
         yield from () if finding.last is None else finding.last(comparison)
@@ -117,22 +111,6 @@ def gate_blocks(gate: GateResult) -> Iterator[Block]:
         yield Items(tuple(gate.left_out), Tone.MUTED)
 
 
-def slice_blocks(slices: Sequence[SliceComparison], most: int | None) -> Iterator[Block]:
-    """Yield the slices: first those that stand out and the worst of each other metric, then the others.
-
-    Args:
-        most: Maximum number of the others; None for all.
-    """
-    chosen, others = choose_slices(slices)
-    yield _slice_table(chosen)
-    yield Line(own("p after Holm's correction over all slices and metrics.", Tone.MUTED))
-    if others:
-        left = len(others) - len(others[:most])
-        more = [Line(own(f"{left:,} more are in the page and in the JSON."))] if left else []
-        title = own(f"{len(others):,} more slices and metrics")
-        yield Section(title, (_slice_table(others[:most]), *more), is_folded=True, is_long=True)
-
-
 def settings(comparison: RunComparison) -> Iterator[Block]:
     """Yield the settings that differ."""
     found = comparison.differences.settings if comparison.differences else ()
@@ -150,9 +128,9 @@ def _side(name: str, side: ComparedRun) -> Text:
 
 def _metrics(comparison: RunComparison) -> Iterator[Block]:
     rows: list[tuple[Text, ...]] = [
-        (title(metric), *numbers(metric), _outcome(metric)) for metric in comparison.metrics
+        (title(metric), *numbers(metric), describe_verdict(metric)) for metric in comparison.metrics
     ]
-    yield make_table(("metric", *_NUMBERS, "outcome"), rows, _NUMBERS, _EXTRA)
+    yield make_table(("metric", *NUMBERS, "outcome"), rows, NUMBERS, EXTRA)
     yield Line(
         own(
             "Means over the rows scored in both runs; p after Holm's correction over all metrics; effect: the mean "
@@ -173,22 +151,14 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
         yield Items(sentences)
 
 
-def _outcome(metric: MetricComparison, note: str = "") -> Span:
+def describe_verdict(metric: MetricComparison, note: str = "") -> Span:
+    """Return the verdict on a metric.
+
+    Args:
+        note: Words after the verdict.
+    """
     verdict = metric.verdict
     return own(f"{verdict}{note}", _TONES.get(verdict, Tone.MUTED), f"{_BRIEF.get(verdict, verdict)}{note}")
-
-
-def _slice_table(parts: Iterable[SliceComparison]) -> Table:
-    rows: list[tuple[Text, ...]] = [
-        (
-            shorten_value(str(part.slice)),
-            title(part.comparison),
-            *numbers(part.comparison),
-            _outcome(part.comparison, ", small" * part.is_small),
-        )
-        for part in parts
-    ]
-    return make_table(("slice", "metric", *_NUMBERS, "outcome"), rows, _NUMBERS, ("A", "B", *_EXTRA))
 
 
 def _rows(comparison: RunComparison, most: int | None) -> Iterator[Block]:

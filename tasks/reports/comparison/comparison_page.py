@@ -9,7 +9,6 @@ from tasks.reports.comparison.comparison_document import (
     caution,
     gate_blocks,
     settings,
-    slice_blocks,
 )
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
@@ -20,7 +19,6 @@ from tasks.reports.comparison.comparison_words import (
     question_sentence,
     row_sentences,
 )
-from tasks.reports.comparison.slices_words import headline_of_slices
 from tasks.reports.documents.blocks import Items
 from tasks.reports.documents.html import to_html
 from tasks.reports.page import render_page, render_part
@@ -59,8 +57,6 @@ def comparison_page(comparison: RunComparison) -> str:
         "sections": [render_part(part, {}) for part in parts],
         "differences": to_html([Items(tuple(row_sentences(comparison))), *settings(comparison)]),
         "metrics": metric_views(comparison.metrics, spans),
-        "slices": to_html(slice_blocks(comparison.slices, None) if comparison.slices else (), "Slices"),
-        "slices_headline": headline_of_slices(comparison.slices),
         "rows": rows,
         "too_many": too_many,
         "level": format_percent(LEVEL),

@@ -6,11 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.statistics.comparison import MetricComparison
-from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.reports.run.run_table import RunTable
 
-_SLICE = pa.schema([("column", pa.string()), ("value", pa.string())])
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("metric", "scale")),
         *((name, pa.float64()) for name in ("a", "b", "difference", "low", "high", "p")),
@@ -26,20 +24,11 @@ def metrics_table(metrics: Iterable[MetricComparison]) -> RunTable:
     >>> metrics_table([]).columns
     ['metric', 'scale', 'a', 'b', 'difference', 'low', 'high', 'p', 'rows', 'outcome']
     """
-    return RunTable(pa.Table.from_pylist([_row(metric) for metric in metrics], schema=_SCHEMA))
+    return RunTable(pa.Table.from_pylist([row_of(metric) for metric in metrics], schema=SCHEMA))
 
 
-def slices_table(slices: Iterable[SliceComparison]) -> RunTable:
-    """Return a row per slice, metric and scale, with the columns of `metrics_table`.
-
-    >>> slices_table([]).columns[:4]
-    ['column', 'value', 'metric', 'scale']
-    """
-    rows = [{"column": part.slice.column, "value": part.slice.value, **_row(part.comparison)} for part in slices]
-    return RunTable(pa.Table.from_pylist(rows, schema=pa.schema([*_SLICE, *_SCHEMA])))
-
-
-def _row(metric: MetricComparison) -> Mapping[str, Any]:
+def row_of(metric: MetricComparison) -> Mapping[str, Any]:
+    """Return the row of a metric."""
     row = {"metric": metric.metric, "scale": metric.scale, "rows": metric.rows.paired, "outcome": str(metric.verdict)}
     change = metric.difference
     if change is None:

@@ -31,7 +31,6 @@ from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
 from tasks.reports.run.score_table import MetricScale, read_cells, worst_rows_first
-from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import stage_table, verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
 from tasks.reports.timestamps import format_timestamp
@@ -71,20 +70,6 @@ class _Rows:
     disagreements: tuple[Disagreement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The rows to embed.
-
-    Args:
-        order: Ids of all rows of the run, worst first.
-        most: Maximum number of rows to embed.
-    """
-
-    order: Sequence[str]
-    most: int
-    slices: RowSliceNumbers
-
-
 def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
     """Write the report of a run.
 
@@ -116,8 +101,8 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         metric_view(metric, numbers, cells, parts.get(metric.key, ()), means.get(metric.key))
         for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
-    chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary.slices))
-    rows = _rows(folder, run, metric_scales, chosen)
+    order = worst_rows_first(cells, metric_scales)
+    rows = _rows(run, metric_scales, order, worst_rows)
     page = _page(
         run,
         {
@@ -125,7 +110,6 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
             "metrics": metrics,
             "worst": [metrics[i] for i in worst_metrics(metric_scales, summaries)],
             "rows": rows,
-            "slices": slice_sections(summary, metric_scales),
         },
     )
     report = folder / REPORT if out is None else out
@@ -157,8 +141,14 @@ def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[Met
     return [by_key[metric.key] for metric in record.metrics]
 
 
-def _rows(folder: Path, run: RunRecords, metric_scales: Sequence[MetricScale], rows_of_run: _Chosen) -> _Rows:
-    record, chosen = run.record, rows_of_run.order[: rows_of_run.most]
+def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence[str], most: int) -> _Rows:
+    """Return the rows for the page.
+
+    Args:
+        order: Ids of all rows of the run, worst first.
+        most: Maximum number of rows to embed.
+    """
+    record, folder, chosen = run.record, run.folder, order[:most]
     match, rankings = entity_match(record.metrics), ranking_metrics(record.metrics)
     values = [each.rows(run, chosen) for each in findings_of(run) if each.rows is not None]
     contradicted = read_contradicted(folder)
@@ -166,21 +156,19 @@ def _rows(folder: Path, run: RunRecords, metric_scales: Sequence[MetricScale], r
     embedded: list[str] = []
     room = LARGEST_DATA
     for tables in read_row_tables(folder, chosen):
-        row_id = tables.sample["row_id"]
         disagreeing = _disagreements(tables, contradicted)
         more = {
-            "slices": rows_of_run.slices.find(tables.sample),
             "disagreements": disagreeing,
         }
         for find in values:
-            more |= find(row_id)
+            more |= find(tables.sample)
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)
             room -= size
             disagreements.update(disagreeing)
-    numbers = len(embedded), len(chosen) - len(embedded), len(rows_of_run.order)
+    numbers = len(embedded), len(chosen) - len(embedded), len(order)
     return _Rows(f"[{','.join(embedded)}]", *numbers, tuple(who for who in Disagreement if who in disagreements))
 
 
@@ -217,8 +205,7 @@ def _page(run: RunRecords, content: Mapping[str, Any]) -> str:
     keys = script_json([metric["key"] for metric in content["metrics"]])
     data = Markup(f'{{"metrics":{keys},"rows":{rows.data}}}')  # noqa: S704 escaped by script_json
     drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
-    cell = {"cell_width": CELL_WIDTH, "cell_height": CELL_HEIGHT}
-    shared = {**content, **cell, "drawing": drawing}
+    shared = {**content, "drawing": drawing}
     findings = [*findings_of(run)]
     parts: dict[str, list[Templated | Sequence[Block] | None]] = {
         "headers": [each.header(run) for each in findings if each.header is not None],

@@ -28,9 +28,7 @@ from tasks.runs.row_grouping import (
     find_session_column,
     read_groups,
 )
-from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import RunFolder
-from tasks.runs.slice_summaries import summarize_slices_of_run
 
 
 class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
@@ -71,14 +69,12 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     by = settings.by or find_session_column(folder.read_samples([SESSION_ID]))
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
     summaries = folder.summarize_scores(requests, groups)
-    slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
     started = settings.record
     counted = count_findings(WrittenRows(folder, tables, started, requests, settings.slices, groups))
     folder.write_summary(
         RunSummary(
             rows=rows,
             metrics=tuple(summaries),
-            slices=summarize_slices_of_run(folder, requests, slices, groups),
             verdict=started.config.verdict if Stage.VERDICTS in tables.stages else None,
         ).with_findings(*counted)
     )

@@ -74,27 +74,24 @@ def test_a_command_without_a_verb_imports_none(arguments: tuple[str, ...], envir
     assert not {name for name in imported if name.startswith("deployments.") and name.endswith("_verb")}
 
 
-@pytest.mark.parametrize(
-    ("content", "listed", "refusal"),
-    [
-        ('GREET = InstalledVerb("Say hello.", "greeting:app", heading="Look")', "greet      Say hello.", ""),
-        (
-            "GREET = 1",
-            "greet      Cannot be loaded",
-            "the verb greet is 1, wanted an InstalledVerb",
-        ),
-        ("import no_such_module", "greet      Cannot be loaded", "needs the module 'no_such_module'"),
-        ('GREET = InstalledVerb("Say hello.", "greeting:hello")', "greet      Say hello.", "wanted a typer.Typer"),
-    ],
-)
-def test_an_installed_package_brings_a_verb(tmp_path: Path, content: str, listed: str, refusal: str) -> None:
+GREETINGS = {
+    "greet": ('InstalledVerb("Say hello.", "greeting:app", heading="Look")', "Say hello.", ""),
+    "count": ("1", "Cannot be loaded", "the verb count is 1, wanted an InstalledVerb"),
+    "miss": ("__import__('no_such_module')", "Cannot be loaded", "needs the module 'no_such_module'"),
+    "call": ('InstalledVerb("Say hello.", "greeting:hello")', "Say hello.", "wanted a typer.Typer"),
+}
+"""Verb -> what its package gives for it, how it is listed, and the reason why it is refused."""
+
+
+def test_an_installed_package_brings_verbs(tmp_path: Path) -> None:
     package = tmp_path / "greeting-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n", encoding="utf-8")
-    points = "[rag_assay.verbs]\ngreet = greeting_door:GREET\nrun = greeting_door:GREET\n"
-    (package / "entry_points.txt").write_text(points, encoding="utf-8")
-    door = f"from rag_assay.plugins import InstalledVerb\n{content}\n"
-    (tmp_path / "greeting_door.py").write_text(door, encoding="utf-8")
+    points = "".join(f"{verb} = greeting_{verb}:VERB\n" for verb in GREETINGS)
+    (package / "entry_points.txt").write_text(f"[rag_assay.verbs]\n{points}run = greeting_greet:VERB\n", encoding="utf-8")
+    for name, (content, _, _) in GREETINGS.items():
+        door = f"from rag_assay.plugins import InstalledVerb\nVERB = {content}\n"
+        (tmp_path / f"greeting_{name}.py").write_text(door, encoding="utf-8")
     verb = "import typer\napp = typer.Typer()\n@app.command()\ndef hello() -> None:\n    print('good morning')\n"
     (tmp_path / "greeting.py").write_text(verb, encoding="utf-8")
 
@@ -104,12 +101,14 @@ def test_an_installed_package_brings_a_verb(tmp_path: Path, content: str, listed
         command = [sys.executable, "-c", code, *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
-    assert f"\n  {listed}" in assay("--help").stdout
-    called = assay("greet")
-    if refusal:
-        assert (called.returncode, refusal in called.stderr) == (2, True)
-    else:
-        assert (called.returncode, called.stdout) == (0, "good morning\n")
+    listed = [line.split(maxsplit=1) for line in assay("--help").stdout.splitlines() if line.startswith("  ")]
+    for name, (_, text, refusal) in GREETINGS.items():
+        assert [name, text] in [[words[0], words[-1][: len(text)]] for words in listed]
+        called = assay(name)
+        if refusal:
+            assert (called.returncode, refusal in called.stderr) == (2, True)
+        else:
+            assert (called.returncode, called.stdout) == (0, "good morning\n")
     assert "Evaluate a source" in assay("run", "--help").stdout  # a verb of the table is not replaced
 
 

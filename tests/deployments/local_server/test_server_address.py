@@ -10,8 +10,9 @@ import pytest
 from prefect._internal.concurrency.services import QueueService
 from prefect.events.clients import PrefectEventsClient
 from prefect.events.worker import EventsWorker
+from prefect.settings import Settings
 
-from deployments.local_server import ServerAddress, server_address, use_server
+from deployments.local_server import ServerAddress, find_configured_url, server_address, use_server
 
 URL = "http://127.0.0.1:4321/api"
 PROFILES = f'active = "{{}}"\n[profiles.mine]\nPREFECT_API_URL = "{URL}"\n[profiles.bare]\n'
@@ -83,19 +84,52 @@ print(ours, get_current_settings().api.url, imported)
     [
         (_environment_variable, [URL, URL, "False"]),
         (_active_profile, [URL, URL, "True"]),
-        (_chosen_profile, [URL, URL, "True"]),
-        (_settings_file, [URL, URL, "True"]),
-        (_project_file, [URL, URL, "True"]),
-        (_dotenv_file, [URL, URL, "True"]),
-        (_profile_without_server, ["None", "None", "True"]),
         (_other_project_file, ["None", "None", "False"]),
-        (_nothing, ["None", "None", "False"]),
     ],
 )
 def test_address_agrees_with_prefect_which_is_imported_only_if_needed(
     prepare: Callable[[Path], dict[str, str]], expected: list[str], tmp_path: Path
 ) -> None:
     assert run_python(ASK_BOTH, tmp_path, prepare(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("prepare", "url", "is_asked"),
+    [
+        (_environment_variable, URL, False),
+        (_active_profile, URL, True),
+        (_chosen_profile, URL, True),
+        (_settings_file, URL, True),
+        (_project_file, URL, True),
+        (_dotenv_file, URL, True),
+        (_profile_without_server, None, True),
+        (_other_project_file, None, False),
+        (_nothing, None, False),
+    ],
+)
+def test_prefect_is_asked_wherever_it_may_find_an_address(
+    prepare: Callable[[Path], dict[str, str]],
+    url: str | None,
+    is_asked: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for name, value in prepare(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    found = Settings().api.url
+    asked = []
+
+    def ask() -> Settings:
+        asked.append(found)
+        return Settings()
+
+    monkeypatch.setattr("prefect.settings.get_current_settings", ask)
+    monkeypatch.setattr(server_address, "_is_imported", lambda: False)
+    assert (find_configured_url(), found, bool(asked)) == (url, url, is_asked)
 
 
 USE = f"""

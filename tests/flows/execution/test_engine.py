@@ -16,11 +16,10 @@ from flows.execution.runners import max_concurrent_shards
 from flows.planning.planner import plan_without_data
 from metric_core.stages import Stage
 from tasks.engine.schedule import Schedule, open_schedule
-from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_step import EnginePlan
-from tasks.engine.stage_task import ShardResult
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
 from tasks.runtime import progress
 from tests.tasks.engine.small_runs import Asked, claims_table, compute_shard, make_plan, write_shards
 
@@ -36,37 +35,37 @@ class Counted:
         self.waiting = 0
         self.most = 0
 
-    def start(self, rows: ShardOfRows, plan: EnginePlan, store: RowStore, schedule: Schedule) -> Any:
-        """Return a shard that is being computed in this process."""
-        return self._wait(rows.number, lambda: compute_shard(rows, plan, store, schedule, self.asked))
+    def start(self, shard: Shard, schedule: Schedule) -> Callable[[], Shard]:
+        """Return a function that waits for a shard that is computed in this process."""
+        return self._wait(shard.number, lambda: compute_shard(shard, schedule, self.asked))
 
-    def submit(self, rows: ShardOfRows, number: int, plan: EnginePlan) -> Any:
+    def submit(self, shard: Shard, number: int, plan: EnginePlan) -> Any:
         """Return a shard that is being computed in another process."""
-        rows, plan = pickle.loads(pickle.dumps((rows, plan)))
+        shard, plan = pickle.loads(pickle.dumps((shard, plan)))
 
-        def compute() -> ShardResult:
-            with open_schedule(2) as schedule:
-                return compute_shard(rows, plan, RowStore(plan.tables), schedule, self.asked)
+        def compute() -> Shard:
+            with open_schedule(plan, RowStore(plan.tables), 2) as schedule:
+                return compute_shard(shard, schedule, self.asked)
 
-        return self._wait(number, compute)
+        return SimpleNamespace(result=self._wait(number, compute), wait=lambda timeout: None)  # noqa: ARG005 a future has this argument
 
-    def _wait(self, number: int, compute: Callable[[], ShardResult]) -> Any:
+    def _wait(self, number: int, compute: Callable[[], Shard]) -> Callable[[], Shard]:
         self.submitted.append(number)
         self.waiting += 1
         self.most = max(self.most, self.waiting)
 
-        def result() -> ShardResult:
+        def result() -> Shard:
             self.waiting -= 1
             return compute()
 
-        return SimpleNamespace(result=result, wait=lambda timeout: None)  # noqa: ARG005 a future has this argument
+        return result
 
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Return shards that need no server of Prefect."""
     queue = Counted()
-    monkeypatch.setattr(engine, "RunningShard", queue.start)
+    monkeypatch.setattr(engine, "start_shard", queue.start)
     monkeypatch.setattr(engine, "SHARD_TASK", queue)
     return queue
 

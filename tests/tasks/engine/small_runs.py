@@ -13,24 +13,22 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
-from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
 from tasks.engine.computation import Compute
-from tasks.engine.lookup import GivenRows, look_up, pack_shards
+from tasks.engine.lookup import Given, look_up, pack_shards
 from tasks.engine.schedule import Schedule, open_schedule
-from tasks.engine.shard_of_rows import ShardOfRows
-from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep
-from tasks.engine.stage_task import ShardResult
 from tasks.options.settings import Settings
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_digests import digest_rows
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
 from tasks.tables.records import build_table
-from tasks.tables.table_store import StageRef, TableStore
+from tasks.tables.table_store import Samples, TableStore
 from tests.tasks.builders import samples_table
 
 FAILS = "fails"
@@ -144,14 +142,14 @@ class SmallRun:
 
     def segments(self, stage: Stage) -> list[int]:
         """Return the number of segments that have the results of each shard."""
-        return [len(placed.segments) for placed in self.tables.placed[stage]]
+        return [len(places.segments) for places in self.tables.places[stage]]
 
 
 def run_small(
     plan: EnginePlan,
     rows: Mapping[str, str],
     store: RowStore | None = None,
-    given: GivenRows | None = None,
+    given: Given | None = None,
     *,
     elsewhere: bool = False,
 ) -> SmallRun:
@@ -166,39 +164,36 @@ def run_small(
     """
     store, asked = store or RowStore(plan.tables), Asked()
     refs = write_shards(plan, rows)
-    shards = [look_up(plan, store, ref, given) for ref in refs]
+    shards = [look_up(plan, store, number, ref, given) for number, ref in enumerate(refs)]
     usages = dict.fromkeys(plan.steps, StageUsage())
-    with open_schedule(3) as schedule:
-        for packed in list(pack_shards(shards, plan.shard_rows)):
-            shard, where = packed.open(shards), RowStore(plan.tables) if elsewhere else store
-            for stage, result in compute_shard(shard, plan, where, schedule, asked).items():
-                packed.fill(shards, stage, result.placed)
-                usages[stage] += result.usage
+    for shard in pack_shards(shards, plan.shard_rows):
+        with open_schedule(plan, RowStore(plan.tables) if elsewhere else store, 3) as schedule:
+            compute_shard(shard, schedule, asked).give_back(shards)
+        for stage, usage in shard.usages.items():
+            usages[stage] += usage
     if given is None:
         compact(plan, store, shards)
-    placed = {stage: [shard.placed[stage] for shard in shards] for stage in plan.steps}
-    tables = RunTables(store, refs, placed, usages)
+    places = {stage: [shard.places[stage] for shard in shards] for stage in plan.steps}
+    tables = RunTables(store, refs, places, usages)
     return SmallRun(tables, {stage: sorted(found) for stage, found in asked.rows.items()})
 
 
-def write_shards(plan: EnginePlan, rows: Mapping[str, str]) -> list[StageRef]:
+def write_shards(plan: EnginePlan, rows: Mapping[str, str]) -> list[Samples]:
     """Write the samples of rows, shard by shard."""
     table, store = samples(rows), TableStore(plan.tables)
     starts = range(0, table.num_rows, plan.shard_rows)
-    return [store.write(table.slice(start, plan.shard_rows), SAMPLES) for start in starts]
+    return [store.write(table.slice(start, plan.shard_rows)) for start in starts]
 
 
-def compute_shard(
-    shard: ShardOfRows, plan: EnginePlan, store: RowStore, schedule: Schedule, asked: Asked
-) -> ShardResult:
+def compute_shard(shard: Shard, schedule: Schedule, asked: Asked) -> Shard:
     """Compute the stages of a shard, each in a thread as their tasks do."""
-    missing = shard.missing(plan)
-    windows = schedule.open_shard(shard.read_samples(), shard.known, store, missing, plan.window_rows)
+    opened = schedule.open_shard(shard)
     with ThreadPoolExecutor() as threads:
-        futures = {
-            stage: threads.submit(copy_context().run, windows.compute, plan.steps[stage], asked.compute(stage))
-            for stage in reversed(missing)
-        }
-        results = {stage: future.result() for stage, future in futures.items()}
-    schedule.close_shard(windows)
-    return results
+        futures = [
+            threads.submit(copy_context().run, windows.compute, asked.compute(windows.step.stage))
+            for windows in reversed(opened)
+        ]
+        for future in futures:
+            future.result()
+    schedule.close_shard(opened)
+    return shard

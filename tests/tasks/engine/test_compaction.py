@@ -55,7 +55,7 @@ def test_a_row_with_a_failed_answer_stays_one_that_is_not_found(tmp_path: Path) 
 def test_costs_of_found_results_stay_the_same(tmp_path: Path, elsewhere: bool) -> None:
     run, rows = grow(tmp_path, MAX_SEGMENTS + 1, elsewhere=elsewhere)
     later = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
-    placed = later.tables.placed[Stage.CLAIMS][0]
+    placed = later.tables.places[Stage.CLAIMS][0]
     usage = later.tables.store.usage_of(Stage.CLAIMS, placed)
     assert (usage.questions, usage.stored) == (len(rows), len(rows))
     assert run.tables.usage(Stage.CLAIMS).questions == 1

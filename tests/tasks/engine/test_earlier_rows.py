@@ -1,11 +1,12 @@
 """A rerun takes the results of the earlier run's folder as they are, and leaves nothing behind that others find."""
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from metric_core.stages import Stage
-from tasks.engine.earlier_rows import EarlierRows
+from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.rows.row_store import RowStore
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.engine.small_runs import claims_table, make_plan, run_small, samples, verdicts_table
@@ -25,24 +26,24 @@ def earlier_run(folder: Path) -> FinishedRun:
 
 
 def test_results_are_those_of_the_folder_in_the_order_of_the_rows(tmp_path: Path) -> None:
-    given = EarlierRows(earlier_run(tmp_path / "run"), lambda _, row: row == "c", RowStore(str(tmp_path)))
-    placed = given.place(Stage.CLAIMS, pa.array(["d", "c", "b", "a"]))
-    assert placed.missing.tolist() == [False, True, False, False]
-    found = given.store.read(Stage.CLAIMS, placed.select(~placed.missing))
+    run, store, ids = earlier_run(tmp_path / "run"), RowStore(str(tmp_path)), pa.array(["d", "c", "b", "a"])
+    places = place_earlier_rows(run, lambda _, row: row == "c", store, Stage.CLAIMS, ids)
+    assert places.missing.tolist() == [False, True, False, False]
+    found = store.read(Stage.CLAIMS, places.select(~places.missing))
     assert found.equals(claims_table({row: STORED[row] for row in ("d", "b", "a")}))
 
 
 def test_a_stage_of_which_all_rows_are_computed_is_not_read(tmp_path: Path) -> None:
     run = earlier_run(tmp_path / "run")
     (run.folder / "stages" / "claims.parquet").unlink()
-    given = EarlierRows(run, lambda *_: True, RowStore(str(tmp_path)))
-    assert given.place(Stage.CLAIMS, pa.array(list(STORED))).missing.all()
+    store, ids = RowStore(str(tmp_path)), pa.array(list(STORED))
+    assert place_earlier_rows(run, lambda *_: True, store, Stage.CLAIMS, ids).missing.all()
 
 
 def test_a_rerun_computes_only_the_chosen_rows_and_gives_others_nothing(tmp_path: Path) -> None:
     plan = make_plan(str(tmp_path / "store"))
-    given = EarlierRows(earlier_run(tmp_path / "run"), lambda _, row: row in "ad", RowStore(plan.tables))
-    rerun = run_small(plan, {**STORED, "a": "five"}, given.store, given)
+    given = partial(place_earlier_rows, earlier_run(tmp_path / "run"), lambda _, row: row in "ad")
+    rerun = run_small(plan, {**STORED, "a": "five"}, given=given)
     assert rerun.asked == {Stage.CLAIMS: ["a", "d"], Stage.VERDICTS: ["a", "d"]}
     assert rerun.table(Stage.VERDICTS).equals(verdicts_table({**STORED, "a": "five"}).combine_chunks())
     # What was taken from the folder may have been made by another judge.

@@ -3,25 +3,29 @@
 import gc
 import weakref
 from asyncio import CancelledError
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from threading import Event, Lock, Thread
 
+import numpy as np
 import pytest
 
 from metric_core.stages import Stage
-from tasks.engine.computation import Compute, StageResult
-from tasks.engine.schedule import Schedule, ShardWindows, StageWork, StoppedError, open_schedule
-from tasks.engine.stage_step import StageStep
+from tasks.engine.computation import Compute
+from tasks.engine.schedule import Schedule, StageWindows, StoppedError, open_schedule
+from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.options.settings import Settings
+from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.threads import ThreadLimitError
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
 from tasks.tables.records import build_table
+from tasks.tables.table_store import TableStore
 from tests.tasks.engine.small_runs import rows_of_samples, samples
 
 ROWS = 20
@@ -66,44 +70,48 @@ class Log:
         return compute
 
 
-class Shard:
+class Opened:
     """The windows of a shard of twenty rows.
 
     Args:
         schedule: Schedule of the windows.
-        store: Row store.
-        judged: Judged stages that are going to be computed.
-        rows: Number of rows per window.
+        stages: Stages that are going to be computed.
+        places: Places of the results of other stages.
     """
 
-    def __init__(self, schedule: Schedule, store: RowStore, judged: Sequence[Stage], rows: int) -> None:
-        self._store = store
-        read = rows_of_samples(samples(dict.fromkeys(IDS, "Because.")))
-        self.windows: ShardWindows = schedule.open_shard(read, {}, store, judged, rows)
+    def __init__(
+        self, schedule: Schedule, stages: Sequence[Stage], places: Mapping[Stage, Places] | None = None
+    ) -> None:
+        self.schedule = schedule
+        table = samples(dict.fromkeys(IDS, "Because."))
+        digests = rows_of_samples(table).digests
+        stored = TableStore(schedule.store.url).write(table)
+        known = dict(places or {}) | {stage: Places.nothing(ROWS) for stage in stages}
+        self.shard = Shard(0, (stored,), ((0, np.arange(ROWS)),), digests, known)
+        self.windows = {windows.step.stage: windows for windows in schedule.open_shard(self.shard)}
 
-    def compute(self, stage: Stage, compute: Compute) -> StageResult:
+    def compute(self, stage: Stage, compute: Compute) -> None:
         """Compute a stage."""
-        return self.windows.compute(STEPS[stage], compute)
+        self.windows[stage].compute(compute)
 
-    def compute_judged(self, log: Log) -> dict[Stage, StageResult]:
+    def compute_judged(self, log: Log) -> None:
         """Compute three judged stages, of which one reads another, each in its thread as a task does."""
         with ThreadPoolExecutor() as threads:
-            futures = {
-                stage: threads.submit(copy_context().run, self.compute, stage, log.stage(stage))
-                for stage in reversed(JUDGED)
-            }
-            return {stage: future.result() for stage, future in futures.items()}
+            futures = [
+                threads.submit(copy_context().run, self.compute, stage, log.stage(stage)) for stage in reversed(JUDGED)
+            ]
+            for future in futures:
+                future.result()
 
-    def reasons(self, stage: Stage, result: StageResult) -> list[str]:
+    def reasons(self, stage: Stage) -> list[str]:
         """Return what the stage wrote in each row of its table."""
-        found: list[str] = self._store.read(stage, result.placed)["reason"].to_pylist()
+        found: list[str] = self.schedule.store.read(stage, self.shard.places[stage])["reason"].to_pylist()
         return found
 
 
-@pytest.fixture
-def schedule() -> Iterator[Schedule]:
-    with open_schedule(at_once=3) as schedule:
-        yield schedule
+def plan_windows(store: RowStore, rows: int = 5) -> EnginePlan:
+    """Return the plan of a run with a number of rows per window."""
+    return EnginePlan(STEPS, store.url, rows, ROWS)
 
 
 @pytest.fixture
@@ -111,19 +119,26 @@ def store(tmp_path: Path) -> RowStore:
     return RowStore(str(tmp_path))
 
 
+@pytest.fixture
+def schedule(store: RowStore) -> Iterator[Schedule]:
+    with open_schedule(plan_windows(store), store, at_once=3) as schedule:
+        yield schedule
+
+
 @pytest.mark.parametrize("rows", [1, 3, 7, 20, 100])
-def test_tables_and_counts_do_not_depend_on_the_size_of_windows(schedule: Schedule, store: RowStore, rows: int) -> None:
-    shard = Shard(schedule, store, JUDGED, rows)
-    results = shard.compute_judged(Log())
+def test_tables_and_counts_do_not_depend_on_the_size_of_windows(store: RowStore, rows: int) -> None:
+    with open_schedule(plan_windows(store, rows), store, at_once=3) as schedule:
+        opened = Opened(schedule, JUDGED)
+        opened.compute_judged(Log())
     for stage in JUDGED:
-        assert shard.reasons(stage, results[stage]) == [f"{stage} {row_id} {part}" for row_id in IDS for part in "ab"]
-        assert (results[stage].usage.questions, results[stage].computed) == (2 * ROWS, ROWS)
+        assert opened.reasons(stage) == [f"{stage} {row_id} {part}" for row_id in IDS for part in "ab"]
+        assert opened.shard.usages[stage].questions == 2 * ROWS
 
 
 def test_no_stage_is_far_ahead_of_another(store: RowStore) -> None:
     log = Log()
-    with open_schedule(at_once=8) as schedule:
-        Shard(schedule, store, JUDGED, 1).compute_judged(log)
+    with open_schedule(plan_windows(store, 1), store, at_once=8) as schedule:
+        Opened(schedule, JUDGED).compute_judged(log)
     done = dict.fromkeys(JUDGED, 0)
     for stage, _ in log.entries:
         done[stage] += 1
@@ -132,17 +147,18 @@ def test_no_stage_is_far_ahead_of_another(store: RowStore) -> None:
     assert set(done.values()) == {ROWS}
 
 
-def test_stage_that_ended_does_not_hold_others_back(schedule: Schedule, store: RowStore) -> None:
-    shard = Shard(schedule, store, JUDGED, 1)
-    shard.windows.leave(Stage.RATINGS)
-    shard.windows.leave(Stage.VERDICTS)
+def test_stage_that_ended_does_not_hold_others_back(store: RowStore) -> None:
     log = Log()
-    shard.compute(Stage.CLAIMS, log.stage(Stage.CLAIMS))
+    with open_schedule(plan_windows(store, 1), store, at_once=3) as schedule:
+        opened = Opened(schedule, JUDGED)
+        opened.windows[Stage.RATINGS].leave()
+        opened.windows[Stage.VERDICTS].leave()
+        opened.compute(Stage.CLAIMS, log.stage(Stage.CLAIMS))
     assert [row_id for _, row_id in sorted(log.entries)] == IDS
 
 
-def test_retried_stage_computes_only_the_windows_that_it_lacks(schedule: Schedule, store: RowStore) -> None:
-    shard, log, refused = Shard(schedule, store, (Stage.CLAIMS,), 5), Log(), ["r10"]
+def test_retried_stage_computes_only_the_windows_that_it_lacks(schedule: Schedule) -> None:
+    opened, log, refused = Opened(schedule, [Stage.CLAIMS]), Log(), ["r10"]
     compute = log.stage(Stage.CLAIMS)
 
     def unsteady(tables: Tables) -> StageOutput:
@@ -152,27 +168,27 @@ def test_retried_stage_computes_only_the_windows_that_it_lacks(schedule: Schedul
         return compute(tables)
 
     with pytest.raises(ConnectionError, match="away"):
-        shard.compute(Stage.CLAIMS, unsteady)
-    result = shard.compute(Stage.CLAIMS, unsteady)
-    assert len(shard.reasons(Stage.CLAIMS, result)) == result.usage.questions == 2 * ROWS
+        opened.compute(Stage.CLAIMS, unsteady)
+    opened.compute(Stage.CLAIMS, unsteady)
+    assert len(opened.reasons(Stage.CLAIMS)) == opened.shard.usages[Stage.CLAIMS].questions == 2 * ROWS
     assert sorted(row_id for _, row_id in log.entries) == ["r00", "r05", "r10", "r15"]
 
 
-def test_stages_that_wait_end_when_the_run_ends(schedule: Schedule, store: RowStore) -> None:
-    shard = Shard(schedule, store, JUDGED, 5)
+def test_stages_that_wait_end_when_the_run_ends(schedule: Schedule) -> None:
+    opened = Opened(schedule, JUDGED)
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(shard.compute, Stage.VERDICTS, Log().stage(Stage.VERDICTS))
+        waiting = threads.submit(opened.compute, Stage.VERDICTS, Log().stage(Stage.VERDICTS))
         schedule.close()
         with pytest.raises(StoppedError):
             waiting.result()
 
 
-def test_stages_that_wait_end_when_the_run_is_cancelled(schedule: Schedule, store: RowStore) -> None:
-    shard, started = Shard(schedule, store, JUDGED, 5), Event()
+def test_stages_that_wait_end_when_the_run_is_cancelled(schedule: Schedule) -> None:
+    opened, started = Opened(schedule, JUDGED), Event()
 
     def wait() -> None:
         started.set()
-        shard.compute(Stage.VERDICTS, Log().stage(Stage.VERDICTS))
+        opened.compute(Stage.VERDICTS, Log().stage(Stage.VERDICTS))
 
     with ThreadPoolExecutor() as threads, cancellable() as cancellation:
         waiting = threads.submit(copy_context().run, wait)
@@ -182,33 +198,35 @@ def test_stages_that_wait_end_when_the_run_is_cancelled(schedule: Schedule, stor
             waiting.result()
 
 
-def test_stage_without_questions_computes_many_rows_at_once(schedule: Schedule, store: RowStore) -> None:
+def test_stage_without_questions_computes_many_rows_at_once(schedule: Schedule) -> None:
     log = Log()
-    shard = Shard(schedule, store, (), 3)
-    result = shard.compute(Stage.ENTITIES, log.stage(Stage.ENTITIES))
+    opened = Opened(schedule, [Stage.ENTITIES])
+    opened.compute(Stage.ENTITIES, log.stage(Stage.ENTITIES))
     assert [row_id for _, row_id in log.entries] == ["r00"]
-    assert len(shard.reasons(Stage.ENTITIES, result)) == 2 * ROWS
+    assert len(opened.reasons(Stage.ENTITIES)) == 2 * ROWS
 
 
-def test_a_stage_whose_results_are_known_is_not_computed(schedule: Schedule, store: RowStore) -> None:
-    first = Shard(schedule, store, (Stage.CLAIMS,), 5)
-    known = {Stage.CLAIMS: first.compute(Stage.CLAIMS, Log().stage(Stage.CLAIMS)).placed}
-    read = rows_of_samples(samples(dict.fromkeys(IDS, "Because.")))
-    windows, log = schedule.open_shard(read, known, store, (Stage.VERDICTS,), 5), Log()
-    result = windows.compute(STEPS[Stage.VERDICTS], log.stage(Stage.VERDICTS))
+def test_a_stage_whose_results_are_known_is_not_computed(schedule: Schedule) -> None:
+    first = Opened(schedule, [Stage.CLAIMS])
+    first.compute(Stage.CLAIMS, Log().stage(Stage.CLAIMS))
+    opened, log = Opened(schedule, [Stage.VERDICTS], {Stage.CLAIMS: first.shard.places[Stage.CLAIMS]}), Log()
+    assert list(opened.windows) == [Stage.VERDICTS]
+    opened.compute(Stage.VERDICTS, log.stage(Stage.VERDICTS))
     assert sorted(row_id for _, row_id in log.entries) == ["r00", "r05", "r10", "r15"]
-    assert result.computed == ROWS
+    assert not opened.shard.missing
 
 
-def test_rows_of_a_closed_shard_leave_memory(store: RowStore) -> None:
-    with open_schedule(at_once=3) as schedule:
-        shard = Shard(schedule, store, JUDGED, 5)
-        shard.compute_judged(Log())
-        windows = weakref.ref(shard.windows)
-        schedule.close_shard(shard.windows)
-        del shard
-        gc.collect()
-        assert windows() is None
+def test_rows_of_a_closed_shard_leave_memory(schedule: Schedule) -> None:
+    opened, references = Opened(schedule, JUDGED), []
+
+    def compute(tables: Tables) -> StageOutput:
+        references.append(weakref.ref(tables[Stage.SAMPLES]))
+        return Log().stage(Stage.CLAIMS)(tables)
+
+    opened.compute(Stage.CLAIMS, compute)
+    schedule.close_shard(list(opened.windows.values()))
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 4
 
 
 def allow_threads(monkeypatch: pytest.MonkeyPatch, count: int, name: str = "window") -> None:
@@ -230,42 +248,44 @@ def test_windows_are_computed_in_the_threads_that_there_are(
     store: RowStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     allow_threads(monkeypatch, 2)
-    with open_schedule(at_once=8) as schedule:
-        results = Shard(schedule, store, JUDGED, 3).compute_judged(Log())
-    assert [results[stage].computed for stage in JUDGED] == [ROWS] * 3
+    with open_schedule(plan_windows(store), store, at_once=8) as schedule:
+        opened = Opened(schedule, JUDGED)
+        opened.compute_judged(Log())
+    assert not opened.shard.missing
     (message,) = caplog.messages
     assert message.startswith(
         "2 threads compute at the same time instead of 8: the thread 'window-2' cannot be started"
     )
 
 
-def test_a_schedule_without_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schedule_without_threads_is_refused(store: RowStore, monkeypatch: pytest.MonkeyPatch) -> None:
     allow_threads(monkeypatch, 0)
-    with pytest.raises(ThreadLimitError, match=r"can't start new thread.*`ulimit -u`"), open_schedule(at_once=8):
-        pass
+    with pytest.raises(ThreadLimitError, match=r"can't start new thread.*`ulimit -u`"):
+        Schedule(plan_windows(store), store, at_once=8)
 
 
 def test_no_thread_is_started_later(store: RowStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_schedule(at_once=2) as schedule:
+    with open_schedule(plan_windows(store), store, at_once=2) as schedule:
+        opened = Opened(schedule, [Stage.ENTITIES])
         allow_threads(monkeypatch, 0, "")
-        result = Shard(schedule, store, (), 3).compute(Stage.ENTITIES, Log().stage(Stage.ENTITIES))
-    assert result.computed == ROWS
+        opened.compute(Stage.ENTITIES, Log().stage(Stage.ENTITIES))
+    assert not opened.shard.missing
 
 
-@pytest.mark.parametrize("place", ["begin", "end", "ready_block", "rows_of", "windows_of"])
+@pytest.mark.parametrize("place", ["begin", "end", "ready_block", "compute_block", "windows_of"])
 def test_an_error_of_the_bookkeeping_reaches_the_stage(
     store: RowStore, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    real, calls = getattr(StageWork, place), []
+    real, calls = getattr(StageWindows, place), []
 
-    def fail_later(self: StageWork, *arguments: object) -> object:
+    def fail_later(self: StageWindows, *arguments: object) -> object:
         calls.append(arguments)
         if len(calls) > 4:
             raise MemoryError("out of memory")
         return real(self, *arguments)
 
-    monkeypatch.setattr(StageWork, place, fail_later)
-    with open_schedule(at_once=3) as schedule:
-        shard = Shard(schedule, store, (Stage.CLAIMS,), 1)
+    monkeypatch.setattr(StageWindows, place, fail_later)
+    with open_schedule(plan_windows(store, 1), store, at_once=3) as schedule:
+        opened = Opened(schedule, [Stage.CLAIMS])
         with pytest.raises(MemoryError, match="out of memory"):
-            shard.compute(Stage.CLAIMS, Log().stage(Stage.CLAIMS))
+            opened.compute(Stage.CLAIMS, Log().stage(Stage.CLAIMS))

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from metric_core.stages import Stage
-from tasks.rows.placed_rows import PlacedRows
-from tasks.rows.row_digests import Digests, bounds_of, digest_rows, row_keys
+from tasks.rows.places import Places
+from tasks.rows.row_digests import Digests, digest_rows, row_keys
 from tasks.rows.row_store import RowStore
+from tasks.rows.stage_rows import StageRows
 from tasks.runtime.usage import StageUsage
 from tasks.tables.records import build_table
 
@@ -23,10 +24,16 @@ def keys_of(names: Sequence[str], recipe: str = RECIPE) -> Digests:
     return row_keys(recipe, [digests])
 
 
-def questions_table(results: Mapping[str, Sequence[str]]) -> pa.Table:
+def questions_table(results: Mapping[str, Sequence[str]], failed: Sequence[str] = ()) -> pa.Table:
     """Return the table with these questions of each sample."""
     rows = [
-        {"row_id": name, "k": k, "text": text, "noncommittal": False, "status": "answered"}
+        {
+            "row_id": name,
+            "k": k,
+            "text": text,
+            "noncommittal": False,
+            "status": "failed" if name in failed else "answered",
+        }
         for name, texts in results.items()
         for k, text in enumerate(texts)
     ]
@@ -39,14 +46,11 @@ def append(
     recipe: str | None = RECIPE,
     failed: Sequence[str] = (),
     usage: StageUsage | None = None,
-) -> PlacedRows:
+) -> Places:
     """Store the questions of each sample."""
-    table, names = questions_table(results), list(results)
-    bounds = bounds_of(table, pa.array(names, pa.string()))
-    complete = np.array([name not in failed for name in names], np.bool_)
-    digests = digest_rows(table, bounds, STAGE)
-    keys = keys_of(names, recipe or "")
-    return store.append(STAGE, recipe, table, bounds, keys, digests, complete, usage or StageUsage())
+    names = list(results)
+    rows = StageRows.from_table(STAGE, questions_table(results, failed), pa.array(names, pa.string()))
+    return store.append(STAGE, recipe, rows, keys_of(names, recipe or ""), usage or StageUsage())
 
 
 def find(store: RowStore, names: Sequence[str], recipe: str = RECIPE) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from metric_core.schemas import QUESTIONS, SAMPLES
+from metric_core.schemas import QUESTIONS
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
@@ -19,7 +19,7 @@ SCORED = {"row_id": "b", "retrieved_contexts": ["one"], "retrieved_context_score
 
 def test_samples_have_the_optional_columns_that_a_shard_has(tmp_path: Path) -> None:
     tables, store = TableStore(str(tmp_path / "store")), RowStore(str(tmp_path / "store"))
-    plain, scored = (tables.write(samples_table(row), SAMPLES) for row in ({"row_id": "a"}, SCORED))
+    plain, scored = (tables.write(samples_table(row)) for row in ({"row_id": "a"}, SCORED))
     target = tmp_path / "samples.parquet"
     RunTables(store, [plain], {}, {}).write(Stage.SAMPLES, str(target))
     assert pq.read_schema(target) == pq.read_schema(plain.path)
@@ -34,7 +34,7 @@ def test_samples_have_the_optional_columns_that_a_shard_has(tmp_path: Path) -> N
 
 def test_a_stage_has_its_shards_in_the_order_of_their_samples(tmp_path: Path) -> None:
     tables, store = TableStore(str(tmp_path / "store")), RowStore(str(tmp_path / "store"))
-    samples = [tables.write(samples_table({"row_id": name}), SAMPLES) for name in "ab"]
+    samples = [tables.write(samples_table({"row_id": name})) for name in "ab"]
     placed = append(store, {"b": ["Why?", "How?"], "a": ["When?"]})
     run = RunTables(store, samples, {STAGE: [placed.select(np.array([number])) for number in (1, 0)]}, {})
     target = tmp_path / "questions.parquet"

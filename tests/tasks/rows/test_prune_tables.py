@@ -11,7 +11,6 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from metric_core.errors import AssayError
-from metric_core.schemas import SAMPLES
 from tasks.rows.inventory import Inventory
 from tasks.rows.prune_tables import prune_tables
 from tasks.rows.row_store import RowStore
@@ -85,8 +84,8 @@ def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Pat
 
 def test_writing_a_table_again_renews_it(tmp_path: Path) -> None:
     store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
-    age(Path(store.write(table, SAMPLES).path), days=40)
-    ref = store.write(table, SAMPLES)
+    age(Path(store.write(table).path), days=40)
+    ref = store.write(table)
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 0
     age(Path(ref.path), days=40)
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 1
@@ -121,7 +120,7 @@ def test_a_table_store_that_does_not_exist_is_empty(tmp_path: Path) -> None:
 def test_damage_is_found(tmp_path: Path) -> None:
     index, data = write_segment(tmp_path, "a")
     _, unfound = write_segment(tmp_path, "b"), write_segment(tmp_path, "c", recipe=None)[0]
-    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Why?"}), SAMPLES).path)
+    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Why?"})).path)
     inventory = Inventory(str(tmp_path))
     assert [inventory.problem(entry) for entry in inventory.entries()] == [None] * 4
     for path in (index, data, unfound, samples):
@@ -137,7 +136,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
 
 def test_rows_that_a_long_run_has_used_stay_until_it_has_ended(tmp_path: Path) -> None:
     used, unused = write_segment(tmp_path, "a", recipe="one"), write_segment(tmp_path, "a", recipe="other")
-    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES).path)
+    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"})).path)
 
     def prune() -> list[bool]:
         done = prune_tables(str(tmp_path), before=datetime.now(UTC), size=0, dry_run=False)
@@ -153,7 +152,7 @@ def test_rows_that_a_long_run_has_used_stay_until_it_has_ended(tmp_path: Path) -
 
 
 def test_a_killed_run_does_not_block_pruning_for_long(tmp_path: Path) -> None:
-    ref = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)
+    ref = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}))
     age(Path(ref.path), days=0.1)
     note(str(tmp_path), 3 * HOUR, 2 * HOUR)
     age(tmp_path / RUNNING / "run.json", days=2)
@@ -165,7 +164,7 @@ def test_a_killed_run_does_not_block_pruning_for_long(tmp_path: Path) -> None:
 def test_without_recorded_uses_everything_stays_while_a_run_is_in_progress() -> None:
     fsspec.filesystem("memory").store.clear()
     root = "memory://tables"
-    ref = TableStore(root).write(samples_table({"user_input": "Who?"}), SAMPLES)
+    ref = TableStore(root).write(samples_table({"user_input": "Who?"}))
     fs, path = filesystem(ref.path)
     fs.store[path].modified = datetime.now(UTC) - timedelta(days=40)
     note(root, HOUR / 2, NOW)

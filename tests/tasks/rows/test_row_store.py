@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.errors import AssayError
-from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
 from tasks.runtime.usage import KindUsage, StageUsage
 from tests.tasks.rows.row_results import RECIPE, STAGE, append, find, keys_of, questions_table
@@ -39,7 +39,9 @@ def test_a_store_is_a_mapping_whose_last_value_counts(steps: list[tuple]) -> Non
             elif step[0] == "append":
                 _, recipe, results, failed = step
                 append(stores[-1], results, recipe, failed)
-                expected |= {(recipe, name): texts for name, texts in results.items() if name not in failed}
+                expected |= {
+                    (recipe, name): texts for name, texts in results.items() if not texts or name not in failed
+                }
             else:
                 _, recipe, names = step
                 assert find(stores[-1], names, recipe) == {
@@ -55,7 +57,7 @@ def test_appended_rows_are_returned_with_those_that_are_never_found(tmp_path: Pa
     for recipe, failed in ((RECIPE, ["a"]), (None, [])):
         store = RowStore(str(tmp_path / str(recipe)))
         placed = append(store, results, recipe, failed)
-        assert store.read(STAGE, placed).equals(questions_table(results))
+        assert store.read(STAGE, placed).equals(questions_table(results, failed))
         assert store.read(STAGE, placed.select(np.array([2, 0])), ["row_id", "text"]).to_pylist() == [
             {"row_id": "c", "text": "When?"},
             {"row_id": "a", "text": "Why?"},
@@ -110,7 +112,7 @@ def test_a_segment_that_disappears_after_it_was_found_is_an_error_that_says_what
 
 def test_missing_rows_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="1 of the rows of questions to read are missing"):
-        RowStore(str(tmp_path)).read(STAGE, PlacedRows.nothing(1))
+        RowStore(str(tmp_path)).read(STAGE, Places.nothing(1))
 
 
 @pytest.mark.parametrize("hours", [-5, -100_000])

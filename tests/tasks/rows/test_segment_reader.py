@@ -12,7 +12,7 @@ from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows import segment_reader
 from tasks.rows.computed_tables import RunTables
-from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import DIGEST
 from tasks.rows.row_store import RowStore
 from tasks.rows.segment_reader import SegmentReader
@@ -20,13 +20,13 @@ from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 
 
-def places(*several: tuple[Segment, int, int]) -> PlacedRows:
+def places(*several: tuple[Segment, int, int]) -> Places:
     """Return places from segment, start and count."""
     parts = []
     for segment, start, count in several:
         number, first, rows = (np.array([value], np.int32) for value in (0, start, count))
-        parts.append(PlacedRows((segment,), number, first, rows, np.zeros(1, DIGEST)))
-    return PlacedRows.concat(parts)
+        parts.append(Places((segment,), number, first, rows, np.zeros(1, DIGEST)))
+    return Places.concat(parts)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def run_table(tmp_path: Path) -> str:
         samples_table({"row_id": "c"}),
     ]
     path = str(tmp_path / "samples.parquet")
-    refs = [store.write(shard, SAMPLES) for shard in shards]
+    refs = [store.write(shard) for shard in shards]
     RunTables(RowStore(str(tmp_path)), refs, {}, {}).write(Stage.SAMPLES, path)
     return path
 
@@ -59,7 +59,7 @@ def test_rows_of_several_shards_of_a_run_folder_are_read_in_order(run_table: str
 def test_rows_stored_with_and_without_an_optional_column_are_read_together(tmp_path: Path) -> None:
     store = TableStore(str(tmp_path))
     segments = [
-        Segment(store.write(table, SAMPLES).path)
+        Segment(store.write(table).path)
         for table in (samples_table({"row_id": "a"}), samples_table({"row_id": "b", "session_id": "s"}))
     ]
     placed = places((segments[1], 0, 1), (segments[0], 0, 1))

@@ -12,10 +12,9 @@ from fsspec.registry import _registry
 
 from metric_core.errors import AssayError, MissingDependencyError, StorageError
 from metric_core.schemas import SAMPLES
-from metric_core.stages import Stage
 from tasks.rows.prune_tables import prune_tables
 from tasks.tables.table_files import atomic_fs_write, filesystem, open_stored
-from tasks.tables.table_store import StageRef, TableStore, read
+from tasks.tables.table_store import Samples, TableStore
 from tests.tasks.builders import samples_table
 
 
@@ -90,12 +89,10 @@ def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     with pytest.raises(StorageError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
         atomic_fs_write(fs, path, b"content")
     with pytest.raises(StorageError, match="cannot be written: Unable to locate credentials"):
-        TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
-    ref = StageRef(
-        stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
-    )
+        TableStore(unreachable).write(samples_table({"response": "It rains."}))
+    samples = Samples(path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version)
     with pytest.raises(AssayError, match="cannot be reached: Unable to locate credentials"):
-        read(ref)
+        samples.read()
     with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):
         prune_tables(unreachable, before=datetime.now(UTC))
 

@@ -192,16 +192,16 @@ def test_a_window_that_the_options_make_smaller_is_kept(serve: Serve, open_verif
 
 
 @pytest.mark.parametrize("place", [0.0, 0.13, 0.5, 0.77, 1.0])
-@pytest.mark.parametrize("tokenizer", [True, False])
+@pytest.mark.parametrize(("tokenizer", "houses"), [(True, 600), (False, 4200)])
 def test_a_fact_anywhere_in_a_long_premise_is_found(
-    serve: Serve, open_verifier: OpenVerifier, place: float, tokenizer: bool
+    serve: Serve, open_verifier: OpenVerifier, place: float, tokenizer: bool, houses: int
 ) -> None:
     server = serve(CLASSIFIER, window=512, tokenizer=tokenizer)
     judge = open_verifier(server)
-    filler = [f"House {number} stands at the north end of the street." for number in range(4200)]
+    filler = [f"House {number} stands at the north end of the street." for number in range(houses)]
     cut = int(place * len(filler))
     premise = " ".join([*filler[:cut], FACT, *filler[cut:]])
-    assert len(premise) > 200_000
+    assert len(premise) > 48 * houses
 
     found, missing = judge.choose([ask_verdict(FACT, premise), ask_verdict(FACT, " ".join(filler))])
 

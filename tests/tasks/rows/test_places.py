@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.rows.places import Places, Segment
 
 PLACES = st.lists(
     st.none()
@@ -15,13 +15,13 @@ PLACES = st.lists(
 """Lists of places: segment, first row, number of rows and digest; None if the result is missing."""
 
 
-def placed_rows(places: Sequence[tuple[str, int, int, bytes] | None]) -> PlacedRows:
+def placed_rows(places: Sequence[tuple[str, int, int, bytes] | None]) -> Places:
     """Return the places, each from an object of its own."""
-    return PlacedRows.concat(
+    return Places.concat(
         [
-            PlacedRows.nothing(1)
+            Places.nothing(1)
             if place is None
-            else PlacedRows(
+            else Places(
                 (Segment("unused"), Segment(place[0])),
                 np.array([1], np.int32),
                 np.array([place[1]], np.int32),
@@ -33,7 +33,7 @@ def placed_rows(places: Sequence[tuple[str, int, int, bytes] | None]) -> PlacedR
     )
 
 
-def places_of(placed: PlacedRows) -> list[tuple[str, int, int, bytes] | None]:
+def places_of(placed: Places) -> list[tuple[str, int, int, bytes] | None]:
     columns = (placed.segment.tolist(), placed.start.tolist(), placed.count.tolist(), placed.digests)
     assert placed.missing.tolist() == [number < 0 for number in columns[0]]
     return [
@@ -62,3 +62,16 @@ def test_places_behave_like_lists(places: list[tuple[str, int, int, bytes] | Non
         next(rest) if is_other else place for place, is_other in zip(places, mask, strict=True)
     ]
     assert places_of(placed) == places
+
+
+def test_what_has_been_looked_up_stays_so() -> None:
+    places = Places.concat([Places.nothing(2), placed_rows([("a", 0, 1, bytes(16)), None]).looked_up()])
+    assert places.missing.tolist() == [True, True, False, True]
+    assert places.unknown.tolist() == [True, True, False, False]
+    assert places.select(np.array([3, 0])).unknown.tolist() == [False, True]
+    assert places.fill(np.array([0, 2]), places.select(np.array([3, 3]))).unknown.tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ import pytest
 from flows.results.run_result import RunResult
 from metric_core.records import Direction
 from metric_core.statistics.slice_summary import ColumnSummary, SliceSummary
+from tasks.findings.slices.slice_summaries import SliceRecords
+from tasks.findings.slices.slices_section import RowSliceNumbers, slice_sections
+from tasks.findings.slices.slices_view import describe_column, read_lines, worst_lines_first
 from tasks.record.run_summary import RunSummary
 from tasks.reports.run.report_page import write_report
 from tasks.reports.run.score_table import MetricScale
-from tasks.reports.run.slices_section import RowSliceNumbers, slice_sections
-from tasks.reports.run.slices_view import describe_column, read_lines, worst_lines_first
 from tasks.runs.run_folder import RunFolder
 from tests.tasks import sliced
 from tests.tasks.reports import folders
@@ -43,8 +44,20 @@ def metric_scales() -> list[MetricScale]:
     return _scales(sliced.METRICS)
 
 
+def columns_of(summary: RunSummary) -> tuple[ColumnSummary, ...]:
+    """Return the summaries by slice, one for each column."""
+    found = summary.find(SliceRecords)
+    assert found is not None
+    return found.root
+
+
+def sections_of(summary: RunSummary, scales: Sequence[MetricScale]) -> list[dict[str, Any]]:
+    """Return the columns for the page."""
+    return slice_sections(columns_of(summary), summary.by_metric, scales)
+
+
 def test_the_worst_slices_come_first_and_small_ones_last(run: Path) -> None:
-    [topics, customers] = slice_sections(summary_of(run), metric_scales())
+    [topics, customers] = sections_of(summary_of(run), metric_scales())
     values = [row["value"] for row in topics["rows"]]
     assert values[0] == "travel"
     assert set(values[-3:]) == {"on-call", "returns", "(no value)"}
@@ -56,7 +69,7 @@ def test_the_worst_slices_come_first_and_small_ones_last(run: Path) -> None:
 
 
 def test_each_metric_has_its_own_order(run: Path) -> None:
-    [topics, _] = slice_sections(summary_of(run), metric_scales())
+    [topics, _] = sections_of(summary_of(run), metric_scales())
     for number in range(5):
         places = sorted(int(row["ranks"].split()[number]) for row in topics["rows"])
         assert places == list(range(7))
@@ -69,7 +82,7 @@ def test_each_metric_has_its_own_order(run: Path) -> None:
 
 
 def test_few_rows_have_no_interval_and_failed_cells_are_counted(run: Path) -> None:
-    [topics, _] = slice_sections(summary_of(run), metric_scales())
+    [topics, _] = sections_of(summary_of(run), metric_scales())
     by_value = {row["value"]: row for row in topics["rows"]}
     assert {cell["interval"] for cell in by_value["returns"]["cells"]} == {None}
     assert by_value["returns"]["cells"][2]["counts"] == (2, 0, 1)
@@ -79,8 +92,8 @@ def test_few_rows_have_no_interval_and_failed_cells_are_counted(run: Path) -> No
 def test_a_row_is_found_in_its_slice(run: Path) -> None:
     summary = summary_of(run)
     samples = pq.read_table(run / "stages" / "samples.parquet").to_pylist()
-    numbers = RowSliceNumbers(summary.slices)
-    names = [[one.value for one in column.slices] for column in summary.slices]
+    numbers = RowSliceNumbers(columns_of(summary))
+    names = [[one.value for one in column.slices] for column in columns_of(summary)]
     found = [[names[column][number] for column, number in enumerate(numbers.find(sample))] for sample in samples]
     assert found[0] == ["travel", "Adler"]
     assert found[-1][0] == "(no value)"
@@ -107,7 +120,7 @@ def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None
     folder = folders.write_hostile_run(tmp_path / "run")
     sliced.add_slices(folder, ["topic"])
     sticks = _scales(folders.METRICS)
-    [topics] = slice_sections(summary_of(folder), sticks)
+    [topics] = sections_of(summary_of(folder), sticks)
     cells = {
         row["value"]: dict(zip([m["key"] for m in topics["metrics"]], row["cells"], strict=True))
         for row in topics["rows"]
@@ -118,7 +131,7 @@ def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None
 
 
 def test_lines_of_a_metric_are_ordered_by_evidence_then_by_mean(run: Path) -> None:
-    lines = [line for line in read_lines(summary_of(run).slices[0]) if line.metric == "noise_sensitivity"]
+    lines = [line for line in read_lines(columns_of(summary_of(run))[0]) if line.metric == "noise_sensitivity"]
     ordered = worst_lines_first(lines)
     assert (ordered[0].slice.value, ordered[0].is_worse) == ("travel", True)
     assert [line.is_small for line in ordered] == [False] * 4 + [True] * 3

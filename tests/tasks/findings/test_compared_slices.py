@@ -14,10 +14,11 @@ from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
+from tasks.findings.slices.slices_comparison import slices_of
+from tasks.findings.slices.slices_words import worst_slices_first
 from tasks.reports.comparison.comparison_document import comparison_document, comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.junit import gate_junit_xml
-from tasks.reports.comparison.slices_words import worst_slices_first
 from tests.tasks import sliced
 
 GATE = GateSettings.model_validate(
@@ -42,16 +43,16 @@ def comparison(runs: tuple[Path, Path]) -> RunComparison:
 
 
 def test_slices_of_the_run_are_compared_by_default(comparison: RunComparison, runs: tuple[Path, Path]) -> None:
-    assert {part.slice.column for part in comparison.slices} == {"topic", "customer"}
-    worse = {str(part.slice) for part in comparison.slices if part.comparison.verdict is ChangeOutcome.WORSE}
+    assert {part.slice.column for part in slices_of(comparison)} == {"topic", "customer"}
+    worse = {str(part.slice) for part in slices_of(comparison) if part.comparison.verdict is ChangeOutcome.WORSE}
     assert "topic travel" in worse
     assert "topic vacation" not in worse
     own = compare_runs(*runs, CompareOptions(matching=Matching(slices=("customer",))))
-    assert {part.slice.column for part in own.slices} == {"customer"}
+    assert {part.slice.column for part in slices_of(own)} == {"customer"}
 
 
 def test_the_worst_come_first_and_small_slices_last(comparison: RunComparison) -> None:
-    topics = [part for part in comparison.slices if part.slice.column == "topic"]
+    topics = [part for part in slices_of(comparison) if part.slice.column == "topic"]
     parts = [part for part in topics if part.comparison.metric == "faithfulness"]
     ordered = [str(part.slice) for part in worst_slices_first(parts)]
     assert ordered[0] == "topic travel"
@@ -105,7 +106,7 @@ def test_json_and_table_have_a_row_per_slice_and_metric(comparison: RunCompariso
 def test_a_comparison_without_slices_says_nothing_of_them(runs: tuple[Path, Path], tmp_path: Path) -> None:
     plain = sliced.write_run(tmp_path / "plain", seed=2, config={})
     whole = compare_runs(runs[0], plain, CompareOptions())
-    assert whole.slices == ()
+    assert slices_of(whole) == ()
     assert "Slices" not in comparison_page(whole) + comparison_markdown(whole)
 
 

@@ -1,14 +1,15 @@
 """Locate the results of rows without reading them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rows.row_digests import DIGEST, Digests
 
-_MISSING = -1
+_UNKNOWN = -1
+_ABSENT = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,12 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedRows:
+class Places:
     """The locations of the results of samples: small, and can be sent to another process.
 
     Args:
-        segment: Position of each sample's segment in `segments`; -1 if its result is missing.
+        segment: Position of each sample's segment in `segments`; if its result is missing, -1, or -2 once it has been
+            looked up.
         start: Position of the first row of each sample in its segment.
         count: Number of rows of each sample, which may be 0.
         digests: Digest of the rows of each sample; zeros if its result is missing.
@@ -47,27 +49,33 @@ class PlacedRows:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Whether the result of each sample is missing."""
-        are_missing: NDArray[np.bool_] = self.segment == _MISSING
+        are_missing: NDArray[np.bool_] = self.segment < 0
         return are_missing
 
+    @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Whether the result of each sample is missing and has not been looked up."""
+        are_unknown: NDArray[np.bool_] = self.segment == _UNKNOWN
+        return are_unknown
+
     @staticmethod
-    def nothing(samples: int) -> "PlacedRows":
+    def nothing(samples: int) -> "Places":
         """Return the locations of results that are all missing.
 
-        >>> PlacedRows.nothing(2).missing.tolist()
+        >>> Places.nothing(2).missing.tolist()
         [True, True]
         """
         zeros = np.zeros(samples, np.int32)
-        return PlacedRows((), zeros + np.int32(_MISSING), zeros, zeros, np.zeros(samples, DIGEST))
+        return Places((), zeros + np.int32(_UNKNOWN), zeros, zeros, np.zeros(samples, DIGEST))
 
     @staticmethod
-    def concat(parts: Sequence["PlacedRows"]) -> "PlacedRows":
+    def concat(parts: Sequence["Places"]) -> "Places":
         """Return the locations of the samples of all parts, one part after the other."""
         if not parts:
-            return PlacedRows.nothing(0)
+            return Places.nothing(0)
         segments, positions = _join(part.segments for part in parts)
         renumbered = [_renumber(part.segment, found) for part, found in zip(parts, positions, strict=True)]
-        return PlacedRows(
+        return Places(
             segments,
             np.concatenate(renumbered),
             np.concatenate([part.start for part in parts]),
@@ -75,17 +83,29 @@ class PlacedRows:
             np.concatenate([part.digests for part in parts]),
         )
 
-    def select(self, samples: "NDArray[np.integer] | NDArray[np.bool_]") -> "PlacedRows":
+    def looked_up(self) -> "Places":
+        """Return the locations with the missing results marked as looked up.
+
+        >>> Places.nothing(2).looked_up().unknown.tolist()
+        [False, False]
+        """
+        return replace(self, segment=np.where(self.missing, np.int32(_ABSENT), self.segment))
+
+    def cut(self, start: int, end: int) -> "Places":
+        """Return the locations of consecutive samples, and only the segments that hold them."""
+        return self.select(np.arange(start, end))
+
+    def select(self, samples: "NDArray[np.integer] | NDArray[np.bool_]") -> "Places":
         """Return the locations of some samples, and only the segments that hold them.
 
         Args:
             samples: Their positions, in the order of the result, or a mask.
         """
         segment = self.segment[samples]
-        used = np.unique(segment[segment != _MISSING])
+        used = np.unique(segment[segment >= 0])
         positions = np.zeros(len(self.segments), np.int32)
         positions[used] = np.arange(len(used))
-        return PlacedRows(
+        return Places(
             tuple(self.segments[number] for number in used.tolist()),
             _renumber(segment, positions),
             self.start[samples],
@@ -93,7 +113,7 @@ class PlacedRows:
             self.digests[samples],
         )
 
-    def fill(self, samples: "NDArray[np.integer] | NDArray[np.bool_]", other: "PlacedRows") -> "PlacedRows":
+    def fill(self, samples: "NDArray[np.integer] | NDArray[np.bool_]", other: "Places") -> "Places":
         """Return a copy in which some samples have other locations.
 
         Args:
@@ -101,7 +121,7 @@ class PlacedRows:
             other: Their new locations, in this order.
         """
         segments, (own, theirs) = _join((self.segments, other.segments))
-        filled = PlacedRows(
+        filled = Places(
             segments, _renumber(self.segment, own), self.start.copy(), self.count.copy(), self.digests.copy()
         )
         filled.segment[samples] = _renumber(other.segment, theirs)
@@ -123,5 +143,5 @@ def _renumber(segment: NDArray[np.int32], positions: NDArray[np.int32]) -> NDArr
     """Return a copy with the positions of segments among others; missing ones stay missing."""
     if not len(positions):
         return segment.copy()
-    renumbered: NDArray[np.int32] = np.where(segment == _MISSING, segment, positions[segment]).astype(np.int32)
+    renumbered: NDArray[np.int32] = np.where(segment < 0, segment, positions[np.maximum(segment, 0)])
     return renumbered

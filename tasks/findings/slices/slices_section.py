@@ -8,10 +8,9 @@ import numpy as np
 from metric_core.statistics.slice_summary import ColumnSummary
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
 from metric_core.statistics.summary import MetricSummary
-from tasks.record.run_summary import RunSummary
+from tasks.findings.slices.slices_view import SliceLine, describe_column, read_lines
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.score_table import NEUTRAL, MetricScale
-from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines
 from tasks.reports.run.summary_view import split_key
 from tasks.runs.row_grouping import TextColumn
 
@@ -21,11 +20,12 @@ CELL_WIDTH, CELL_HEIGHT = 96, 12
 _MARGIN = 5
 
 
-def slice_sections(summary: RunSummary, metric_scales: Sequence[MetricScale]) -> list[dict[str, Any]]:
+def slice_sections(
+    columns: Iterable[ColumnSummary], metrics: Mapping[str, MetricSummary], metric_scales: Sequence[MetricScale]
+) -> list[dict[str, Any]]:
     """Return the columns for the page, each with its slices, the worst first."""
-    metrics = summary.by_metric
     shown = [stick for stick in metric_scales if metrics[stick.key].scored or metrics[stick.key].failed]
-    return [_section(column, shown, metrics) for column in summary.slices]
+    return [_section(column, shown, metrics) for column in columns]
 
 
 class RowSliceNumbers:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.stages import Stage
-from tasks.engine.stage_rows import StageRows, interleave
 from tasks.rows.row_digests import digest_rows
+from tasks.rows.stage_rows import StageRows, interleave
 from tasks.tables.records import build_table
 from tests.tasks.engine.small_runs import claims_table, verdicts_table
 

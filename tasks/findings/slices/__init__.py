@@ -1,0 +1,1 @@
+"""Slices of a run: parts of its rows by the values of columns."""
