@@ -101,7 +101,8 @@ TABLE: tuple[ListedFinding, ...] = (
 @cache
 def listed_findings() -> tuple[ListedFinding, ...]:
     """Return all findings: those of this package, then those of installed packages, each named like its entry."""
-    return (*TABLE, *(ListedFinding(name, (name,), is_kept=True) for name in installed_names(Group.FINDINGS)))
+    names = installed_names(Group.FINDINGS)
+    return (*TABLE, *(ListedFinding(name, (name,), lambda _: True, is_kept=True) for name in names))
 
 
 def nested_folders() -> tuple[str, ...]:
@@ -116,8 +117,13 @@ def findings_of(run: RunRecords) -> Iterator[Finding]:
 
 def find_in(parts: Iterable[Findings]) -> Iterator[Finding]:
     """Yield the findings that one of some records has entries of."""
-    present = {name for part in parts for name in part.model_fields_set}
+    present = _present(parts)
     yield from (each.load() for each in listed_findings() if not present.isdisjoint(each.entries))
+
+
+def _present(parts: Iterable[Findings]) -> set[str]:
+    """Return the names of the entries of records that are not empty."""
+    return {name for part in parts for name, entry in part.entries.items() if entry}
 
 
 def count_findings(rows: WrittenRows) -> list[HasEntry]:
@@ -130,7 +136,7 @@ def count_findings(rows: WrittenRows) -> list[HasEntry]:
 def compare_findings(rows: ComparedRows) -> tuple[ComparedFinding, ...]:
     """Return the comparisons of the findings of two runs."""
     sides = [side.run for side in (rows.pair.a, rows.pair.b) if side is not None]
-    present = {name for run in sides for part in (run.record, run.summary) for name in part.model_fields_set}
+    present = _present([part for run in sides for part in (run.record, run.summary)])
     loaded = (
         each.load()
         for each in listed_findings()

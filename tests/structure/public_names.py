@@ -7,7 +7,14 @@ from types import ModuleType
 
 from tests.structure.house import ROOT
 
-MODULES = ("rag_assay", "rag_assay.plugins", "rag_assay.prefect_flows", "rag_assay.pytest_plugin", "rag_assay.workers")
+MODULES = (
+    "rag_assay",
+    "rag_assay.plugins",
+    "rag_assay.findings",
+    "rag_assay.prefect_flows",
+    "rag_assay.pytest_plugin",
+    "rag_assay.workers",
+)
 PAGE = ROOT / "docs" / "api.md"
 START, END = "<!-- public names: generated -->", "<!-- end of public names -->"
 _CONSTANTS = {

@@ -88,7 +88,8 @@ def test_an_installed_package_brings_verbs(tmp_path: Path) -> None:
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n", encoding="utf-8")
     points = "".join(f"{verb} = greeting_{verb}:VERB\n" for verb in GREETINGS)
-    (package / "entry_points.txt").write_text(f"[rag_assay.verbs]\n{points}run = greeting_greet:VERB\n", encoding="utf-8")
+    written = f"[rag_assay.verbs]\n{points}run = greeting_greet:VERB\n"
+    (package / "entry_points.txt").write_text(written, encoding="utf-8")
     for name, (content, _, _) in GREETINGS.items():
         door = f"from rag_assay.plugins import InstalledVerb\nVERB = {content}\n"
         (tmp_path / f"greeting_{name}.py").write_text(door, encoding="utf-8")

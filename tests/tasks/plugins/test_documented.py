@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from deployments.cli.main import main
+from flows.publishing.metrics_file import describe_figures
 from flows.results.run_result import open_run
+from tasks.findings.table import listed_findings
 from tasks.plugins import instantiate, load_object, metric_lookup
 
 ROOT = Path(__file__).parents[3]
@@ -60,11 +62,20 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lines = "".join(json.dumps(row) + "\n" for row in ROWS)
     (tmp_path / "answers.jsonl").write_text(lines, encoding="utf-8")
     (tmp_path / "cited.jsonl").write_text(json.dumps(CITED) + "\n", encoding="utf-8")
+    info = tmp_path / "house_findings-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house_findings\nVersion: 1.0\n", encoding="utf-8")
+    (point,) = (text for text in blocks("toml") if "rag_assay.findings" in text)
+    written = point.replace('project.entry-points."rag_assay.findings"', "rag_assay.findings").replace('"', "")
+    (info / "entry_points.txt").write_text(written, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    listed_findings.cache_clear()
     monkeypatch.setenv("HOUSE_KEY", "a-house-secret")
     yield tmp_path
-    for module in ("citations", "house", "house_models"):
+    listed_findings.cache_clear()
+    for module in ("citations", "house", "house_findings", "house_models"):
         sys.modules.pop(module, None)
     for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._create_once):
         cached.cache_clear()
@@ -117,6 +128,14 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assert {metric for _, metric in cells("runs/one")} == {"faithfulness", "unsupported_claims(most=5)"}
     shown = capsys.readouterr().out
     assert "unsupported_claims(most=5) ↓" in shown
+    longest = max(len(row["answer"]) for row in ROWS)
+    said = f"the longest answer has {longest} characters"
+    assert said in shown
+    assert f"<h3>Long answers</h3><p>{said}</p>" in Path("runs/one/report.html").read_text(encoding="utf-8")
+    assert (
+        f'longest_answer_characters{{deployment="",index=""}} {longest}.0'
+        in describe_figures(Path("runs/one")).decode()
+    )
     assay(second.strip())
     found = cells("runs/two")
     assert [found[row, "unsupported_claims"] for row in (0, 1)] == [1.0, 0.0]
