@@ -239,10 +239,8 @@ def prepare_calibration(request: CalibrationRequest) -> Ready:
         )
     options = plan_source(config).options()
     data = _read_data(request)
-    changes: dict[str, Any] = {"calibration": "none", "explain": "none", "baseline": None}
-    for options_of_finding in config.of_findings:
-        changes |= options_of_finding.of_labelled_rows()
-    config = config.model_copy(update=changes)
+    changes = {"calibration": "none", "explain": "none", "baseline": None}
+    config = config.without_series().model_copy(update=changes)
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
     requested = config.requests() or default_suite(available_columns(config.source, options), config.can_rate)

@@ -1,5 +1,7 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
+from typing import Self
+
 from flows.config.history_options import HistoryOptions
 from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.result_options import MonitoringOptions
@@ -30,6 +32,11 @@ class RunConfig(
     def of_findings(self) -> tuple[FindingOptions, ...]:
         """The options of each finding that has some."""
         return tuple(narrow(self, group) for group in FINDING_GROUPS)
+
+    def without_series(self) -> Self:
+        """Return the configuration without options that only make sense in a series of runs."""
+        changes = [each.alone() for each in self.of_findings]
+        return self.model_copy(update={name: value for each in changes for name, value in each.items()})
 
 
 FINDING_GROUPS = tuple(group for group in RunConfig.__bases__ if issubclass(group, FindingOptions))

@@ -83,7 +83,7 @@ class DryRun:
         stages: Stages whose results are stored, in the order of the plan.
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
-        of_findings: What findings would ask besides, by name; None for one that the run does not compute.
+        of_findings: Dry runs of its findings, by name; None for one that the run does not compute.
         judges: Name of each judge -> kinds of questions that would go to it.
         tallies: Name of each judge -> questions to it.
         spared: Number of questions that the cheaper judge of a cascade is expected to answer alone.
@@ -131,7 +131,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class FindingDryRun:
-    """What a finding of a run would ask.
+    """The dry run of a finding.
 
     Args:
         line: The result in words.

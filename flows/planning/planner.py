@@ -96,7 +96,7 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
     own: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
     of_findings = config.of_findings
     for each in of_findings:
-        own |= each.located(locate)
+        own |= each.locate_sources(locate)
     return RunPlan(
         source=source,
         metrics=metrics,

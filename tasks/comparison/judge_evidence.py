@@ -20,7 +20,7 @@ class JudgeDoubt:
 
 
 class JudgeEvidence:
-    """What rows that never change say about the judge of two runs: nothing, without such rows."""
+    """Evidence on the judge of two runs by rows that never change; of itself, there is none."""
 
     @property
     def is_comparable(self) -> bool:

@@ -105,7 +105,7 @@ class Finding:
         history_rows: Function from the same to rows of a table with a column per run: words -> counts.
         kept_figures: Function from two runs, and names of rows that do not count, to figures of both over the others.
         comparison: Comparison of two runs.
-        on_judge: What it knows of the judge.
+        on_judge: Functions that return knowledge of the judge.
     """
 
     record: tuple[type[HasEntry], ...] = ()

@@ -17,7 +17,7 @@ SecondJudgments: TypeAlias = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnJudge:
-    """What a finding knows of the judge of a run. Everything is optional.
+    """Knowledge of the judge of a run. Everything is optional.
 
     Args:
         evidence: Function from an earlier and a later run to what it says about a change of the judge.

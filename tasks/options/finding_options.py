@@ -9,7 +9,7 @@ from tasks.options.option import OptionGroup
 class FindingOptions(OptionGroup, affects_scores=False):
     """Options of a finding, which belong to its room."""
 
-    def located(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
+    def locate_sources(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
         """Return the options that hold paths, by name, with absolute ones.
 
         Args:
@@ -18,6 +18,6 @@ class FindingOptions(OptionGroup, affects_scores=False):
         del locate
         return {}
 
-    def of_labelled_rows(self) -> Mapping[str, Any]:
-        """Return the options, by name, that the evaluation of labelled rows has instead."""
+    def alone(self) -> Mapping[str, Any]:
+        """Return the options, by name, that a run has instead which is not one of a series."""
         return {}

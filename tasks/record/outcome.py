@@ -63,7 +63,7 @@ class OutcomeAlarm(_Part):
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
-        cause: The part that has changed, such as the judge; None if no anchor rows were judged.
+        cause: The part that has changed, such as the judge; None if that was not looked for.
         slice: Column and value of the rows that the alarm is about; None for all rows.
         reason: Sentence on why this is the cause; empty without one.
         further: Number of open alarms about the metric that it goes beyond; 0 for a drop from the baseline.

@@ -75,7 +75,8 @@ def test_what_the_examples_add_works(server_home: Path, tmp_path: Path) -> None:
     }
     data.write_text(json.dumps(row))
     metrics = "brevity,faithfulness,metric_core.metrics.politeness:POLITENESS"
-    evaluation = ("run", str(data), "-m", metrics, "--judge", "lenient", "--max-claims", "1", "--out", str(run))
+    options = ("--judge", "lenient", "--max-claims", "1", "--metrics-file", str(tmp_path / "assay.prom"))
+    evaluation = ("run", str(data), "-m", metrics, *options, "--out", str(run))
     printed = run_verbs(copy, server_home, ("home",), ("metrics", "brevity"), evaluation)
 
     assert printed.splitlines()[0] == str(server_home)  # the verb
@@ -89,4 +90,6 @@ def test_what_the_examples_add_works(server_home: Path, tmp_path: Path) -> None:
     assert tables["echoes"][0]["probability"] == 1
     claims = pq.read_table(run / "stages" / "claims.parquet").to_pylist()
     assert [claim["text"] for claim in claims] == ["The museum opens at nine."]  # the option
-    assert '<h2 id="versions-title">Versions</h2>' in (run / "report.html").read_text()
+    assert "longest answer: 9 words" in printed  # the finding
+    assert "Longest answers" in (run / "report.html").read_text()
+    assert 'assay_longest_answer_words{deployment="",index=""} 9.0' in (tmp_path / "assay.prom").read_text()

@@ -24,7 +24,7 @@ _DECIMALS = 12
 
 
 class AnchorEvidence(JudgeEvidence):
-    """What the anchors of two runs show. Tables are read when they are needed."""
+    """Evidence of the anchors of two runs. Tables are read when they are needed."""
 
     def __init__(self, before: FinishedRun, after: FinishedRun) -> None:
         self._before = before

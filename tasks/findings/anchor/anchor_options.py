@@ -75,11 +75,11 @@ class AnchorOptions(FindingOptions, affects_scores=False):
         ),
     ] = None
 
-    def located(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
+    def locate_sources(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
         """Return the anchor with the absolute path of its source."""
         anchor = self.anchor
         return {} if anchor is None else {"anchor": anchor.model_copy(update={"source": locate(anchor.source)})}
 
-    def of_labelled_rows(self) -> Mapping[str, Any]:
-        """Return no anchor: there is no series of runs in which it could show a change of the judge."""
+    def alone(self) -> Mapping[str, Any]:
+        """Return no anchor: it shows a change of the judge from run to run."""
         return {"anchor": None}

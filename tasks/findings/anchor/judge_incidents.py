@@ -20,7 +20,7 @@ def find_judge_incidents(record: RunRecord, runs: Sequence[Findings]) -> list[Ou
     extreme score, is an incident too.
 
     Args:
-        runs: What the history keeps of earlier runs of the evaluation, oldest first.
+        runs: Entries that the history keeps of earlier runs of the evaluation, oldest first.
     """
     changed = [
         OutcomeIncident(
