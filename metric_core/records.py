@@ -63,6 +63,10 @@ class VerdictKind(StrEnum):
     RELEVANCE = "relevance"
 
 
+VerdictKey: TypeAlias = tuple[VerdictKind, str, str]
+"""Kind, claim id and premise of a verdict, as in the table of verdicts."""
+
+
 class Importance(StrEnum):
     """Importance of a key point: an answer without a vital one is not good; an okay one is worth saying."""
 

@@ -100,6 +100,9 @@ separate table of replies would need a join by stage, row and position. For choi
 are stored, because the label itself is in the row.
 """
 
+REPLY_COLUMNS = (_REPLY.name, _PANEL.name)
+"""Columns that say how the judge came to an answer; no formula reads them."""
+
 LONGEST_REPLY = 4000
 """Maximum length of a stored reply in characters. A truncated reply ends with its original length."""
 

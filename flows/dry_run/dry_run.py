@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.read_source import retrieval_settings, samples_settings
+from flows.planning.metric_plan import WHOLE_SIDES
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError, ConfigError
-from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
 from tasks.engine.computation import Window
 from tasks.engine.lookup import Given, look_up, pack_shards
@@ -225,7 +225,7 @@ class DryRunner:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
-        asks_by_answers = is_each and len(self._plan.metrics.sides_by_every_context) < len(BY_EACH_CONTEXT)
+        asks_by_answers = is_each and self._plan.metrics.products_by_every_context != WHOLE_SIDES
         asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
         asks_by_answers = asks_by_answers or Product.KEY_POINTS_BY_RESPONSE in self._plan.metrics.products
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):

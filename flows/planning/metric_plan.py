@@ -24,7 +24,6 @@ from metric_core.errors import SourceError
 from metric_core.metrics.registry import default_suite
 from metric_core.prompts.judge_questions import Kind
 from metric_core.question_kinds import FOR_KEY_POINTS, RATING_KINDS
-from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.engine.registry import LEVELS, STAGES
 from tasks.options.conversation_options import FollowUpOptions
@@ -44,6 +43,8 @@ ON_CLAIMS = frozenset(
     or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
 )
 """The products that are verdicts on claims, which can be explained."""
+WHOLE_SIDES = frozenset({Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT})
+"""The products that are verdicts on all claims of a side by each context."""
 _OF_CONVERSATION = frozenset({CONVERSATION, SESSION_ID, REFERENCE, REFERENCE_CONTEXTS, REFERENCE_CONTEXT_IDS, RUBRICS})
 """Columns that the row of a whole conversation can have."""
 _RATINGS = frozenset({Product.RATINGS})
@@ -150,20 +151,16 @@ class MetricPlan:
         return tuple(MetricSettings.from_request(request) for request in self.requests)
 
     @property
-    def sides_by_every_context(self) -> tuple[Side, ...]:
-        """The sides whose claims are all judged against each context, whether noise sensitivity reads it or not.
+    def products_by_every_context(self) -> frozenset[Product]:
+        """The products whose verdicts are those on all claims of a side by each context, read or not.
 
-        With probabilities it reads all verdicts. A product that names one side has all verdicts on it, and only a
-        user-defined metric itself knows what it reads of the product for both sides.
+        With probabilities, noise sensitivity reads all verdicts on both sides, and only a user-defined metric itself
+        knows what it reads of the product for both.
         """
-        custom = (request for request in self.requests if request.metric.origin)
-        both = Product.CLAIMS_BY_EACH_CONTEXT in self.products and self.verdict == "probability"
-        both = both or any(Product.CLAIMS_BY_EACH_CONTEXT in request.products for request in custom)
-        by_side = {
-            Side.RESPONSE: Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
-            Side.REFERENCE: Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT,
-        }
-        return tuple(side for side, product in by_side.items() if both or product in self.products)
+        both = Product.CLAIMS_BY_EACH_CONTEXT
+        is_whole = any(both in request.products for request in self.requests if request.metric.origin)
+        is_whole = is_whole or (both in self.products and self.verdict == "probability")
+        return WHOLE_SIDES if is_whole else WHOLE_SIDES & self.products
 
     def stage_settings(self, options: EvaluationOptions, refresh: Collection[Stage] = ()) -> dict[Stage, Settings]:
         """Return the settings of every stage that works shard by shard.
@@ -191,12 +188,15 @@ class MetricPlan:
 
     def _decided(self, stage: Stage, refresh: Collection[Stage]) -> dict[str, Any]:
         """Return the fields of the settings of a stage that the metrics decide."""
+        products = self.products_of(stage)
+        if stage is Stage.VERDICTS:
+            requesting = self.products_by_every_context.union(products)
+            products = tuple(product for product in Product if product in requesting)
         decided = {
-            "products": self.products_of(stage),
+            "products": products,
             "metrics": self._metrics_of(stage),
             "verdict": self.verdict,
             "count": self.question_count,
-            "every_context": self.sides_by_every_context,
             "explained": "unsupported" if self.explain == "none" else self.explain,
             "planned": tuple(sorted(self.products)),
             "refresh": stage in refresh,
@@ -209,7 +209,7 @@ class MetricPlan:
         products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
         if stage is Stage.EXPLANATIONS:
             products = {Product.RATINGS}
-        if stage is Stage.VERDICTS:  # verdicts on claims are the same whichever metrics read them
+        if stage is Stage.VERDICTS:  # products request the same verdicts whichever metrics read them
             products = {Product.REQUESTED_VERDICTS}
         return tuple(
             MetricSettings.from_request(request)

@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import Evidence
-from metric_core.records import Support, VerdictKind
-
-VerdictKey: TypeAlias = tuple[VerdictKind, str, str]
-"""Kind, claim id and premise of a verdict, as in the table of verdicts."""
+from metric_core.records import Support, VerdictKey
 
 _ROUNDING = 1e-9
 

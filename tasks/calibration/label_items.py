@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metric_core.calibration.verdict_weights import VerdictKey, verdict_weights
+from metric_core.calibration.verdict_weights import verdict_weights
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, SOURCES, Evidence
 from metric_core.joint_contexts import contexts_of
-from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKind
+from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKey, VerdictKind
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.run_labels import PART
 from tasks.runs.finished_run import FinishedRun

@@ -19,13 +19,13 @@ from metric_core.prompts.judge_questions import Kind, ask_claims
 from metric_core.question_kinds import FOR_KEY_POINTS, QuestionKind
 from metric_core.records import AnswerStatus, Importance, KeyPoint, Place, Sample, Side
 from metric_core.stages import Product, Stage
+from tasks.models.judges.answer_cells import reply_cell
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
 from tasks.opening.protocol import Models
 from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.key_point_options import KeyPointOptions
-from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.key_point_writing import write_key_points
 from tasks.tables.records import build_table, read_samples_table

@@ -11,6 +11,7 @@ from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import Evidence
 from metric_core.records import Side
+from metric_core.schemas import REPLY_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.opening.protocol import Models
 from tasks.options.settings import Settings
@@ -19,7 +20,7 @@ from tasks.tables.records import build_table, read_asked_samples
 from tasks.tables.sample_evidence import read_evidence
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
-_UNREAD = ("reply", "panel", "statement", "premise_text", "feedback", "probabilities")
+_UNREAD = (*REPLY_COLUMNS, "statement", "premise_text", "feedback", "probabilities")
 """Columns that no fact reads."""
 
 

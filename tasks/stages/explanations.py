@@ -13,12 +13,12 @@ from metric_core.prompts.judge_questions import NO, YES, GenerateQuestion, ask_e
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Score, VerdictKind
 from metric_core.stages import Stage
+from tasks.models.judges.answer_cells import reply_cell
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
 from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
-from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
 

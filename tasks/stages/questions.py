@@ -7,11 +7,11 @@ from metric_core.prompts.judge_questions import ask_questions
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Stage
+from tasks.models.judges.answer_cells import reply_cell
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
 from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
-from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import reasons
-from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, RatingRequest
+from metric_core.prompts.judge_questions import Kind, RatingRequest
 from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
+from tasks.models.judges.answer_cells import reply_cell, vote_cells
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
-from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
 
@@ -50,7 +50,7 @@ def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress:
             ratings_or_score = request.rating_requests(sample)
             if not isinstance(ratings_or_score, Score):
                 requests += [(sample.row_id, metric.key, rating) for rating in ratings_or_score]
-    answers = _ask([rating for _, _, rating in requests], batcher)
+    answers = batcher.ask([rating.question for _, _, rating in requests])
     rows = [
         {"row_id": row_id, "metric": metric, "template": rating.template, **row}
         for (row_id, metric, rating), answer in zip(requests, answers, strict=True)
@@ -59,18 +59,10 @@ def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress:
     return StageOutput(build_table(Stage.RATINGS, rows), batcher.usage)
 
 
-def _ask(requests: Sequence[RatingRequest], batcher: JudgeBatcher) -> list[ChoiceAnswer | GenerateAnswer]:
-    choices = [request.question for request in requests if isinstance(request.question, ChoiceQuestion)]
-    generations = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
-    chosen, generated = iter(batcher.choose(choices)), iter(batcher.generate(generations))
-    return [next(chosen) if isinstance(request.question, ChoiceQuestion) else next(generated) for request in requests]
-
-
 def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
-        panel = panel_cell(answer) if isinstance(answer, ChoiceAnswer) else None
         outcome = {"status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
-        return [{"vote": 0, "panel": panel, **outcome}]
+        return [{"vote": 0, **vote_cells(answer), **outcome}]
     if isinstance(answer, GenerateAnswer):
         return [_generated_row(answer)]
     probabilities = None
@@ -82,7 +74,7 @@ def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
             "vote": vote,
             "value": label,
             "probabilities": probabilities,
-            "panel": panel_cell(answer, vote),
+            **vote_cells(answer, vote),
             "status": AnswerStatus.ANSWERED if label is not None else AnswerStatus.FAILED,
             "reason": None if label is not None else reasons.NO_USABLE_RATING,
             "reply": reply_cell(answer) if vote == first_unusable else None,

@@ -62,6 +62,16 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
         yield _evidence(sample, rows, verdict)
 
 
+def add_verdicts(evidence: Evidence, rows: Iterable[Mapping[str, Any]]) -> Evidence:
+    """Return the evidence of a row with further verdicts, as labels.
+
+    Args:
+        rows: Rows of the table of verdicts.
+    """
+    gaps = dict(evidence.gaps)
+    return replace(evidence, verdicts={**evidence.verdicts, **_verdicts(rows, gaps)}, gaps=gaps)
+
+
 def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]:
     """Return the judge's probabilities for the verdicts of each row, by row id."""
     by_row: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.prompts.judge_questions import JudgeQuestion, question_digest
-from metric_core.records import Side
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.engine.registry import STAGES
@@ -111,9 +110,11 @@ def stage_settings(options: EvaluationOptions) -> dict[Stage, Settings]:
     products = closure(product for request in requests for product in request.products) | {Product.FOLLOW_UPS}
     counts = [dict(request.parameters).get("strictness", 3) for request in requests if _asks_questions(request)]
     is_each = options.verdict_kind == "probability" and Product.CLAIMS_BY_EACH_CONTEXT in products
+    whole = {Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT} if is_each else set()
+    requesting = products | whole
     settings: dict[Stage, Settings] = {}
     for stage, definition in STAGES.items():
-        mine = tuple(product for product in Product if product in products and PRODUCTS[product].stage is stage)
+        mine = tuple(product for product in Product if product in requesting and PRODUCTS[product].stage is stage)
         if not (mine or definition.always or stage is Stage.EXPLANATIONS):
             continue
         wanted = _PRODUCT_OF_METRICS.get(stage)
@@ -126,7 +127,6 @@ def stage_settings(options: EvaluationOptions) -> dict[Stage, Settings]:
             ),
             "verdict": options.verdict_kind,
             "count": max(counts, default=0),
-            "every_context": (Side.RESPONSE, Side.REFERENCE) if is_each else (),
             "explained": options.explain,
             "planned": tuple(sorted(products)),
             "refresh": False,

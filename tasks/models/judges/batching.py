@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
 from metric_core import reasons
+from metric_core.calibration.sure_threshold import describe_verdicts
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
-from metric_core.records import AnswerStatus
+from metric_core.records import AnswerStatus, VerdictKey
 from tasks.models.judges.panel import PanelJudge
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.models.judges.routed_judge import judge_for
@@ -58,8 +60,31 @@ class JudgeBatcher:
             splits=self._usage.splits,
         )
 
-    def is_cascade(self, kind: Kind) -> bool:
-        """Return whether questions of a kind go to a cascade, which needs to know what they are about."""
+    def ask(
+        self, questions: Sequence[JudgeQuestion], verdicts: Sequence[VerdictKey] = ()
+    ) -> list[ChoiceAnswer | GenerateAnswer]:
+        """Answer questions of both forms, in their order.
+
+        Args:
+            verdicts: Verdict that each question is asked for; empty if they are not asked for verdicts.
+        """
+        asked = self._with_subjects(questions, verdicts) if verdicts else questions
+        choices = [question for question in asked if isinstance(question, ChoiceQuestion)]
+        generations = [question for question in asked if isinstance(question, GenerateQuestion)]
+        chosen, generated = iter(self.choose(choices)), iter(self.generate(generations))
+        return [next(chosen) if isinstance(question, ChoiceQuestion) else next(generated) for question in asked]
+
+    def _with_subjects(self, questions: Sequence[JudgeQuestion], verdicts: Sequence[VerdictKey]) -> list[JudgeQuestion]:
+        """Return questions about verdicts; those to a cascade with the verdicts that each is one of."""
+        kinds = {kind for kind in {question.kind for question in questions} if self._is_cascade(kind)}
+        return [
+            replace(question, about=describe_verdicts(*verdict))
+            if question.kind in kinds and isinstance(question, ChoiceQuestion)
+            else question
+            for question, verdict in zip(questions, verdicts, strict=True)
+        ]
+
+    def _is_cascade(self, kind: Kind) -> bool:
         asked = judge_for(self._judge, kind)
         return isinstance(asked, PanelJudge) and asked.cascade is not None
 
@@ -137,7 +162,8 @@ def _identity(question: JudgeQuestion) -> Hashable:
     """Return what two questions have in common if they are equal; for most questions without computing a digest."""
     if not isinstance(question, ChoiceQuestion):
         return question_digest(question)
-    texts, instructions = tuple(question.texts.items()), tuple(question.instructions.items())
+    texts = tuple(question.texts.items())
+    instructions = tuple(question.instructions.items()) if question.instructions else ()
     return question.kind, texts, tuple(question.labels), instructions, question.votes, question.about
 
 

@@ -9,16 +9,16 @@ import pytest
 from metric_core.metrics.registry import resolve
 from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.records import AnswerStatus
-from metric_core.schemas import LONGEST_REPLY, SCHEMAS
+from metric_core.schemas import SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.engine.registry import STAGES
+from tasks.models.judges.answer_cells import reply_cell
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages import claims, explanations, questions, ratings, verdicts
-from tasks.stages.answer_cells import reply_cell
 from tasks.tables.records import build_table
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 
@@ -121,11 +121,6 @@ def test_votes_without_a_label_keep_the_words_once() -> None:
     assert found == [None, votes.reply, None]
 
 
-def test_a_long_reply_is_cut_and_says_so() -> None:
-    cell = reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="x" * 5000))
-    assert cell == "x" * LONGEST_REPLY + " [... cut: the reply has 5,000 characters]"
-
-
 def test_half_a_character_does_not_break_a_table() -> None:
     reply = reply_cell(GenerateAnswer(AnswerStatus.ANSWERED, reply="a\ud83d"))
     row = {"row_id": "1", "side": "response", "claim_id": "response:0", "text": "\ud83d b", "status": "answered"}
@@ -134,10 +129,6 @@ def test_half_a_character_does_not_break_a_table() -> None:
     vote = {"row_id": "1", "metric": "m", "template": "t", "vote": 0, "status": "answered"}
     table = build_table(Stage.RATINGS, [{**vote, "panel": [{"judge": "\udc00", "label": "1", "probability": 0.5}]}])
     assert cells(table, "panel") == [([{"judge": "?", "label": "1", "probability": 0.5}],)]
-
-
-def test_an_empty_reply_is_none() -> None:
-    assert reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="")) is None
 
 
 def test_tables_with_replies_have_a_version_of_their_own() -> None:

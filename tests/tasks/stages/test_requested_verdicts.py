@@ -9,7 +9,7 @@ from metric_core.declarations.metric import MetricRequest, Parameters, constant
 from metric_core.errors import MetricError
 from metric_core.evidence import Evidence
 from metric_core.metrics.faithfulness import FAITHFULNESS
-from metric_core.records import Sample, VerdictRequest
+from metric_core.records import Sample, Side, VerdictRequest
 from metric_core.stages import Product, Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
@@ -139,3 +139,30 @@ def test_requests_that_depend_on_verdicts_are_judged_in_rounds(tmp_path: Path) -
     )
     output = run_stage(verdicts, tables, settings)
     assert cells(output.table, "premise", "verdict") == [("context:0", 0), ("context:1", 0), ("contexts:0,1", 1)]
+
+
+def test_only_rows_with_new_verdicts_are_looked_at_again(tmp_path: Path) -> None:
+    looked_at: list[str] = []
+    first = VerdictRequest(claim="response:0", premise="context:0")
+
+    def follow(evidence: Evidence, _: Parameters) -> list[VerdictRequest]:
+        looked_at.append(evidence.sample.row_id)
+        return [first] if evidence.claims.get(Side.RESPONSE) else []
+
+    wanted = requesting()
+    metric = replace(wanted.request().metric, columns=constant(), verdicts=follow, follows_up=True)
+
+    class Following(MetricSettings):
+        def request(self) -> MetricRequest:
+            return metric.request()
+
+    settings = VerdictsSettings(
+        products=(Product.REQUESTED_VERDICTS,),
+        judge=script(tmp_path, says("verdict", answer="no")),
+        metrics=(Following(name="faithfulness", key="faithfulness"),),
+    )
+    tables = {Stage.SAMPLES: samples_table(NOISY, NOISY), Stage.CLAIMS: claims_table(response_0="right")}
+    output = run_stage(verdicts, tables, settings)
+    assert output.table.num_rows == 1
+    assert looked_at[:2] == ["row-1", "row-2"]
+    assert set(looked_at[2:]) == {"row-1"}

@@ -30,11 +30,10 @@ def judge_claims(
     sample: Mapping[str, Any],
     claims: pa.Table,
     *products: Product,
-    every_context: tuple[Side, ...] = (),
 ) -> dict[tuple[str, str, str], tuple[int | None, str]]:
     """Run the stage, and return verdict and status by kind, claim and premise."""
     tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims}
-    output = run_stage(verdicts, tables, VerdictsSettings(products=products, judge=judge, every_context=every_context))
+    output = run_stage(verdicts, tables, VerdictsSettings(products=products, judge=judge))
     rows = cells(output.table, "kind", "claim_id", "premise", "verdict", "status")
     return {(kind, claim, premise): (verdict, status) for kind, claim, premise, verdict, status in rows}
 
@@ -73,7 +72,7 @@ def test_claims_of_a_turn_are_judged_by_all_that_was_found_so_far(tmp_path: Path
         Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
     )
     claims = claims_table(response_0="known", response_1="repeated", response_2="new", reference_0="covered")
-    found = judge_claims(judge, TURN, claims, *products, every_context=(Side.RESPONSE,))
+    found = judge_claims(judge, TURN, claims, *products)
     assert {key[1:]: verdict for key, (verdict, _) in found.items()} == {
         ("response:0", "sources"): 1,
         ("response:1", "sources"): 0,
@@ -116,6 +115,10 @@ def test_a_failed_answer_is_no_verdict(tmp_path: Path) -> None:
 
 
 NOISE = (Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT)
+BY_EVERY_CONTEXT = {
+    Side.RESPONSE: Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
+    Side.REFERENCE: Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT,
+}
 NOISY = {"retrieved_contexts": ["first", "second"], "reference": "truth"}
 
 
@@ -152,7 +155,7 @@ def test_every_context_is_asked_if_verdicts_are_probabilities(tmp_path: Path) ->
         NOISY,
         claims_table(response_0="right", reference_0="covered"),
         *NOISE,
-        every_context=(Side.RESPONSE, Side.REFERENCE),
+        *BY_EVERY_CONTEXT.values(),
     )
     assert {(claim, premise) for _, claim, premise in found} == {
         ("response:0", "reference"),
@@ -229,18 +232,15 @@ def test_a_failed_list_of_relevant_sentences_fails_every_sentence(tmp_path: Path
 def test_only_the_side_that_is_read_is_judged_against_each_context(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer="yes"))
     claims = claims_table(response_0="one", reference_0="two")
-    for side, product in (
-        (Side.RESPONSE, Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT),
-        (Side.REFERENCE, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT),
-    ):
-        found = judge_claims(judge, NOISY, claims, product, every_context=(side,))
+    for side, product in BY_EVERY_CONTEXT.items():
+        found = judge_claims(judge, NOISY, claims, product)
         assert set(found) == {("support", f"{side}:0", "context:0"), ("support", f"{side}:0", "context:1")}
 
 
 def test_a_side_that_is_read_whole_leaves_the_other_as_sparing_as_before(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer="yes"))
     claims = claims_table(response_0="right", reference_0="covered")
-    found = judge_claims(judge, NOISY, claims, *NOISE, every_context=(Side.RESPONSE,))
+    found = judge_claims(judge, NOISY, claims, *NOISE, Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT)
     assert set(found) == {
         ("support", "response:0", "reference"),
         ("support", "response:0", "context:0"),

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
-from metric_core.records import AnswerStatus
+from metric_core.records import AnswerStatus, VerdictKind
 from tasks.models.judges import batching
 from tasks.models.judges.batching import JudgeBatcher
-from tasks.models.judges.protocol import ChoiceAnswer, OnChoiceAnswer
+from tasks.models.judges.panel import CascadeRule, PanelJudge
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, OnChoiceAnswer
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runtime.usage import Usage
 
@@ -97,3 +98,26 @@ def test_no_questions_ask_the_judge_nothing() -> None:
     judge = ScriptedJudge({})
     assert JudgeBatcher(judge).choose([]) == []
     assert judge.asked == []
+
+
+def test_questions_of_both_forms_are_answered_in_their_order() -> None:
+    judge = ScriptedJudge({"verdict": "yes", "claims": {"claims": ["a"]}})
+    first, second, third = JudgeBatcher(judge).ask(
+        [ask_claims("text", None), ask_verdict("claim", "premise"), ask_claims("another", None)]
+    )
+    assert isinstance(first, GenerateAnswer)
+    assert isinstance(second, ChoiceAnswer)
+    assert isinstance(third, GenerateAnswer)
+
+
+def test_only_a_cascade_learns_which_verdict_a_question_is_about() -> None:
+    questions = [ask_verdict("claim", "premise")] * 2
+    verdicts = [(VerdictKind.SUPPORT, "response:0", premise) for premise in ("contexts", "context:0")]
+    alone, cheaper, lead = (ScriptedJudge({"verdict": "yes"}, name) for name in ("alone", "cheaper", "lead"))
+    for judge in (alone, PanelJudge([lead, cheaper], CascadeRule(cheaper))):
+        JudgeBatcher(judge).ask(questions, verdicts)
+    abouts = [
+        [question.about for question in judge.asked if isinstance(question, ChoiceQuestion)]
+        for judge in (alone, cheaper)
+    ]
+    assert abouts == [[""], ["response claims by all contexts", "response claims by each context"]]

@@ -9,12 +9,12 @@ from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_refusal, ask_verdict
 from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from metric_core.records import AnswerStatus, VerdictKind
+from tasks.models.judges.answer_cells import verdict_cells
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.probabilities import CUT_BY_SERVER
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.profile import Profile
 from tasks.reports.run.verdict_view import verdict_view
-from tasks.stages.verdicts import _Pending, _row
 from tests.tasks.models.judges.verifiers.conftest import OpenVerifier, Serve
 from tests.tasks.models.judges.verifiers.random_models import CLASSIFIER
 from tests.tasks.models.judges.verifiers.verifier_server import SUPPORTED, UNSUPPORTED, words_rule
@@ -321,9 +321,10 @@ def test_marked_words_reach_the_table_and_the_report(serve: Serve, open_verifier
     judge = open_verifier(serve("lettucedetect"))
     [answer] = judge.choose([ask_verdict("It rains dragons.", "It rains.")])
 
-    row = _row(_Pending("r1", VerdictKind.SUPPORT, "c1", "contexts", None), answer)
-    view = verdict_view({"reason": None, **row}, {})
+    cells = verdict_cells(answer)
+    verdict = {"kind": VerdictKind.SUPPORT, "claim_id": "c1", "premise": "contexts", "verdict": 0, "probability": 0.1}
+    view = verdict_view({"reason": None, **verdict, **cells}, {})
 
-    assert row["reply"] == answer.reply
+    assert cells["reply"] == answer.reply
     assert [text["text"] for text in view["unsupported"]] == ["dragons"]
     assert "reply" not in view
