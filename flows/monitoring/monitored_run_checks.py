@@ -84,12 +84,12 @@ def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun])
         OutcomeIncident(
             key=f"judge:{each.judge}",
             kind="judge",
-            sentence=each.told.sentence,
-            since=datetime.fromisoformat(each.told.since),
+            sentence=each.change.sentence,
+            since=datetime.fromisoformat(each.change.since),
             run_id=run_id,
         )
         for each in find_changed_judges(record.repeat)
-        if each.told is not None
+        if each.change is not None
     ]
     return changed or list(_find_collapsed(record.anchor, run_id, runs))
 

@@ -241,7 +241,11 @@ class SideFinder:
     def _other_answers(self) -> tuple[str, ...]:
         """Sentences on the judges that answer differently under the same name, unlike in the baseline."""
         before, after = (
-            [(each.judge, each.told.since) for each in find_changed_judges(run.record.repeat) if each.told is not None]
+            [
+                (each.judge, each.change.since)
+                for each in find_changed_judges(run.record.repeat)
+                if each.change is not None
+            ]
             for run in (self._before, self._after)
         )
         return tuple(

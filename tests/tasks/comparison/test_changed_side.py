@@ -46,7 +46,7 @@ class Two:
     def ask_again(self, run: Path, change: float, *, told: str | None = None, log_e_value: float = 0.0) -> "Two":
         """Add what a run found by asking about 30 anchor rows again: their scores, and whether a judge was told."""
         scores = {f"anchor {row}": [0.8, 0.8 + change] for row in range(30)}
-        judge = {"judge": "big", "told": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
+        judge = {"judge": "big", "change": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
         manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
         again = {"rows": 30, "judges": [judge], "scores": {"faithfulness": scores}}
         manifest["anchor"] = anchor_json(asked_again=again)
