@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from flows.execution.run import Run
 from flows.execution.run_warnings import (
@@ -27,7 +26,7 @@ from tasks.stages.samples import SamplesResult
 REPORTING = make_prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))
 
 
-def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, entries: Mapping[str, Any]) -> None:
+def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, entries: Mapping[str, object]) -> None:
     """Write tables, summary, record and report of a run into its folder.
 
     Args:
