@@ -132,7 +132,7 @@ def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int 
         turn = watch.choose_turn(anchor.names, f"seed {seed}", start, past[-RUNS_READ:])
         answers = anchor.ask(night)
         found = watch.repeat(turn, "judge", {row: answers[row] for row in turn.rows})
-        if found.told is not None:
+        if found.change is not None:
             return night
         past.append(PastRepeat(start, turn.to_record().extend(judges=(found,))))
     return None

@@ -50,13 +50,15 @@ class _Versions:
     config: RunConfig
 
     @staticmethod
-    def own_version(payload: Mapping[str, Any], announced: str, parameter: Mapping[str, Any] | None) -> IndexRebuilt:
+    def own_version(
+        payload: Mapping[str, object], announced: str, parameter: Mapping[str, object] | None
+    ) -> IndexRebuilt:
         """Return the version that the parameters of the run name."""
         if not isinstance(parameter, Mapping):
             return IndexRebuilt.from_payload(payload, _time(announced))
         return ArrivedEvent.from_parameter(parameter).rebuilt()
 
-    def newest(self, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | None) -> IndexRebuilt:
+    def newest(self, payload: dict[str, Any], announced: str, parameter: Mapping[str, object] | None) -> IndexRebuilt:
         """Return the version to evaluate; for a run that an event started, the newest waiting version."""
         if not isinstance(parameter, Mapping):
             return self.own_version(payload, announced, parameter)

@@ -71,9 +71,9 @@ def anchor_json(**given: Any) -> dict[str, Any]:
     if "metrics" in found:
         found["metrics"] = {key: {**counts, **each} for key, each in found["metrics"].items()}
     if found.get("asked_again") is not None:
-        changed = {"since": "2026-11-02", "told": "2026-11-02", "rows": 9, "changed": 3, "sentence": "it changed"}
+        changed = {"since": "2026-11-02", "raised": "2026-11-02", "rows": 9, "changed": 3, "sentence": "it changed"}
         judges = [
-            {**each, "told": {**changed, **each["told"]} if each.get("told") else None}
+            {**each, "change": {**changed, **each["change"]} if each.get("change") else None}
             for each in found["asked_again"].get("judges", ())
         ]
         found["asked_again"] = {**found["asked_again"], "judges": judges}

@@ -124,7 +124,7 @@ def rerun(
         print_evaluation(evaluation, as_json, verbose)
 
 
-def _log_format(given: str | None, earlier: Mapping[str, Any]) -> str:
+def _log_format(given: str | None, earlier: Mapping[str, object]) -> str:
     chosen = given or str(earlier.get("log_format", "text"))
     if chosen not in ("text", "json"):
         raise ConfigError(f"--log-format must be text or json, got {chosen!r}")

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any
 
 from deployments.local_server.local_server import IDENTITY_PATH, USE
 from deployments.web.http_guard import App, Message, Receive, Send
@@ -27,7 +26,7 @@ class Activity:
         clock: Monotonic clock, in seconds.
     """
 
-    def __init__(self, app: App, identity: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, app: App, identity: Mapping[str, object], clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._identity = identity
         self._clock = clock
@@ -58,7 +57,7 @@ class Activity:
         """Seconds since the last use; 0 during one."""
         return 0.0 if self._open else self._clock() - self._last
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         """Handle a request: report the identity, or pass the request on and count it."""
         if scope["type"] == "lifespan" or scope["path"] in HEALTH_PATHS:
             await self._app(scope, receive, send)
@@ -69,7 +68,7 @@ class Activity:
         else:
             await self._count(scope, receive, send)
 
-    async def _count(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _count(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         self._open += 1
         try:
             await self._app(scope, receive, send)
@@ -114,7 +113,7 @@ class RetryBusy:
         self._app = app
         self._pauses = pauses
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         """Handle a request: repeat it until the response is not 503 or the pauses are used up."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -132,7 +131,7 @@ class RetryBusy:
             if busy.error is not None:
                 raise busy.error from None
 
-    async def _attempt(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _attempt(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         """Send the response on unless it is 503.
 
         Raises:

@@ -225,7 +225,7 @@ def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: Depl
     return made, Change.CREATED if found is None else Change.UPDATED
 
 
-def _is_current(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: DeploymentSpec) -> bool:
+def _is_current(found: DeploymentResponse, wanted: Mapping[str, object], deployed: DeploymentSpec) -> bool:
     limit = found.global_concurrency_limit.limit if found.global_concurrency_limit is not None else None
     have = found.model_dump(mode="json", include={*wanted} - {"pull_steps"})
     active = [each.schedule for each in found.schedules if each.active]

@@ -267,7 +267,7 @@ def environment(log_format: str = "text") -> dict[str, str]:
     return heartbeat | DO_NOT_TRACK | log_variables(log_format)
 
 
-def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, Any]) -> str:
+def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, object]) -> str:
     """Return the deployments as `prefect.yaml`, for `prefect deploy`.
 
     Args:
@@ -288,7 +288,7 @@ def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables:
     return head + yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str, Any]) -> dict[str, Any]:
+def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str, object]) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,

@@ -91,7 +91,7 @@ class Guard:
             raise ValueError(f"{sorted(FORM_TYPES & set(self.media_types))} can be sent by any web page")
         self._hosts = frozenset(_with_port(name, self.port) for name in (*_names(self.host), *self.names))
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         """Handle a connection: check it, and pass it on or refuse it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
@@ -110,7 +110,7 @@ class Guard:
         else:
             await self._pass_limited(scope, receive, _with_headers(send))
 
-    def _check(self, scope: MutableMapping[str, Any]) -> None:
+    def _check(self, scope: MutableMapping[str, object]) -> None:
         headers = dict(_read_headers(scope))
         host = headers.get("host", "").lower()
         if not self._is_own(host):
@@ -155,7 +155,7 @@ class Guard:
     def _too_long(self) -> _RefusedError:
         return _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {self.max_bytes:,} bytes at most")
 
-    async def _pass_limited(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _pass_limited(self, scope: MutableMapping[str, object], receive: Receive, send: Send) -> None:
         """Pass a request on; one whose body turns out too long is refused, and ends for the application."""
         size = 0
         is_refused = False
@@ -233,7 +233,7 @@ def _read_headers(scope: MutableMapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, value.decode("latin-1")
 
 
-def _follows_link(scope: MutableMapping[str, Any], headers: dict[str, str]) -> bool:
+def _follows_link(scope: MutableMapping[str, object], headers: dict[str, str]) -> bool:
     """Return whether a request opens a page of the server in a tab, rather than inside a foreign page."""
     navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return navigates and scope["type"] == "http" and scope["method"] == "GET"

@@ -19,7 +19,7 @@ def write_alert(alert: Alert) -> dict[str, Any]:
     return content
 
 
-def read_alert(content: Mapping[str, Any]) -> Alert:
+def read_alert(content: Mapping[str, object]) -> Alert:
     """Return the alert that `write_alert` has written.
 
     Raises:

@@ -307,7 +307,7 @@ def load_gate(path: Path) -> GateSettings:
     return parse_gate(options, f"the gate file {path}")
 
 
-def parse_gate(options: Mapping[str, Any], name: str) -> GateSettings:
+def parse_gate(options: Mapping[str, object], name: str) -> GateSettings:
     """Check the content of a gate file.
 
     Args:

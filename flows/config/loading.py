@@ -49,12 +49,12 @@ class InvalidOptionsError(ConfigError):
         content: The configuration; None if it is not known.
     """
 
-    def __init__(self, message: str, content: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: str, content: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.content = content
 
 
-def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+def load_config(file: Path | None = None, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """Load the configuration from a file, the environment (ASSAY_METRICS, ASSAY_JUDGE__BACKEND, ...) and overrides.
 
     Args:
@@ -72,7 +72,7 @@ def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = 
     return check_options(merged, origin)
 
 
-def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
+def check_options(content: Mapping[str, object], origin: str) -> RunConfig:
     """Return the configuration with these options.
 
     Args:
@@ -89,7 +89,7 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
         raise InvalidOptionsError(str(error), content) from error
 
 
-def reporting_options(content: Mapping[str, Any]) -> MonitoringOptions:
+def reporting_options(content: Mapping[str, object]) -> MonitoringOptions:
     """Return only the options that reporting a run needs, each read separately.
 
     Options that cannot be used are left out, so that a mistake in one of them can be reported by the others.
@@ -119,7 +119,7 @@ def reporting_options(content: Mapping[str, Any]) -> MonitoringOptions:
     return found
 
 
-def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _table(content: Mapping[str, object], name: str) -> Mapping[str, Any]:
     table = content.get(name)
     return table if isinstance(table, Mapping) else {}
 

@@ -169,8 +169,8 @@ def _fields(model: type[BaseModel]) -> dict[str, _Declared]:
 
 
 def _merge(
-    own: Mapping[str, Any],
-    given: Mapping[str, Any],
+    own: Mapping[str, object],
+    given: Mapping[str, object],
     declared: Mapping[str, _Declared],
     place: tuple[str, ...],
     rules: _Rules,

@@ -41,7 +41,7 @@ class IndexRebuilt:
     announced: datetime
 
     @classmethod
-    def from_payload(cls, payload: Mapping[str, Any], announced: datetime) -> "IndexRebuilt":
+    def from_payload(cls, payload: Mapping[str, object], announced: datetime) -> "IndexRebuilt":
         """Return the event that a payload describes.
 
         Args:

@@ -194,7 +194,7 @@ def report_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
     raise explained from error
 
 
-def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
+def usable_options(parameters: Mapping[str, object]) -> MonitoringOptions:
     """Return the options for reporting a run, from the parameters of its flow, which may be invalid.
 
     Args:
@@ -207,7 +207,7 @@ def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
     return reporting_options(content)
 
 
-def explain_refusal(parameters: Mapping[str, Any], error: Exception) -> Exception:
+def explain_refusal(parameters: Mapping[str, object], error: Exception) -> Exception:
     """Return the error for which the parameters of a run were refused, worded for users if possible."""
     config = parameters.get("config")
     if isinstance(error, AssayError) or not isinstance(config, Mapping):

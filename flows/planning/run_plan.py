@@ -189,7 +189,7 @@ class RunPlan:
         )
 
 
-def _with(part: S, changes: Mapping[str, Any]) -> S:
+def _with(part: S, changes: Mapping[str, object]) -> S:
     """Return a part of the plan with those of the changed options that it has."""
     return part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
 

@@ -70,7 +70,7 @@ class Labels:
     unlabelled: int
 
 
-def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
+def read_labels(cells: Mapping[str, object], rules: LabelRules) -> Labels:
     """Read the labels of rows; empty cells are not labels.
 
     Args:
@@ -210,7 +210,7 @@ def describe_equal_labels(labels: int) -> str:
     return f"If these rows are a random sample, at least {percent} % of all rows have this label (95 % limit)."
 
 
-def count_annotators(cells: Mapping[str, Any], labels: Labels) -> dict[str, int]:
+def count_annotators(cells: Mapping[str, object], labels: Labels) -> dict[str, int]:
     """Return the number of labels by the name of who gave them; labels without a name are left out.
 
     Args:

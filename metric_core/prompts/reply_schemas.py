@@ -6,7 +6,7 @@ from typing import Any
 from metric_core.records import Importance
 
 
-def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, object]) -> dict[str, Any]:
     """Return the schema of an object that has exactly these properties.
 
     >>> object_schema({"score": {"type": "integer"}})["required"]

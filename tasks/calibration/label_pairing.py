@@ -275,7 +275,7 @@ def describe_selection(of_run: RunLabels) -> str:
 
 
 def _of_run(
-    cells: Mapping[str, Mapping[str, Any]], labels: Mapping[str, float], data: LabelledData, request: MetricRequest
+    cells: Mapping[str, Mapping[str, object]], labels: Mapping[str, float], data: LabelledData, request: MetricRequest
 ) -> RunLabels:
     """Return all scored rows, with the labels of some."""
     rows = [row_id for row_id, cell in cells.items() if cell["value"] is not None]

@@ -336,7 +336,7 @@ def _compare_metrics(before: RunRecord, after: RunRecord) -> Iterator[SettingDif
 
 
 def _differing_fields(
-    prefix: str, old: Mapping[str, Any], new: Mapping[str, Any], serious: bool
+    prefix: str, old: Mapping[str, object], new: Mapping[str, object], serious: bool
 ) -> Iterator[SettingDifference]:
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
@@ -345,7 +345,7 @@ def _differing_fields(
             )
 
 
-def _select(content: Mapping[str, Any] | None, fields: tuple[str, ...]) -> dict[str, Any]:
+def _select(content: Mapping[str, object] | None, fields: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in (content or {}).items() if name in fields}
 
 

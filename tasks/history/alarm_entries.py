@@ -150,7 +150,7 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
     return {_ALARMS: _STATE.dump_python(state, mode="json")}
 
 
-def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
+def read_alarm_state(state: Mapping[str, object]) -> list[Alarm]:
     """Return the alarms that were open after the previous run.
 
     Args:

@@ -69,7 +69,7 @@ class MessageLog(HistoryDatabase):
     """
 
     def put(
-        self, name: str, alerts: Iterable[tuple[str, str, Mapping[str, Any]]], state: State, at: datetime
+        self, name: str, alerts: Iterable[tuple[str, str, Mapping[str, object]]], state: State, at: datetime
     ) -> set[tuple[str, str]]:
         """Write messages, all or none, except for those that there are.
 
@@ -91,7 +91,7 @@ class MessageLog(HistoryDatabase):
         self,
         connection: Connection,
         name: str,
-        alerts: Iterable[tuple[str, str, Mapping[str, Any]]],
+        alerts: Iterable[tuple[str, str, Mapping[str, object]]],
         state: State,
         at: datetime,
     ) -> set[tuple[str, str]]:
@@ -150,7 +150,7 @@ class MessageLog(HistoryDatabase):
             return set(self.database.read(lambda connection: connection.execute(query).scalars().all()))
 
     def end_silence(
-        self, name: str, settle: Callable[[Sequence[AlertMessage]], Mapping[int, Mapping[str, Any]]], at: datetime
+        self, name: str, settle: Callable[[Sequence[AlertMessage]], Mapping[int, Mapping[str, object]]], at: datetime
     ) -> list[AlertMessage]:
         """Make silenced messages wait, and drop those that need not be sent any more; return the others.
 
@@ -295,7 +295,7 @@ class MessageLog(HistoryDatabase):
             if (tried := [each for each in found if each.tries])
         )
 
-    def _change(self, where: Sequence[ColumnElement[bool]], values: Mapping[str, Any]) -> list[AlertMessage]:
+    def _change(self, where: Sequence[ColumnElement[bool]], values: Mapping[str, object]) -> list[AlertMessage]:
         return self._execute(update(MESSAGES).where(*where).values(**values).returning(MESSAGES))
 
     def _execute(self, change: Executable) -> list[AlertMessage]:

@@ -71,5 +71,5 @@ def _read(path: Path) -> list[tuple[WrittenQuestion, Mapping[str, Any]]]:
     return found
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     write_output(path, to_json_lines(rows), "the questions")

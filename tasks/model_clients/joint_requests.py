@@ -53,7 +53,7 @@ def join_bodies(bodies: Sequence[Mapping[str, Any]], limit_field: str) -> dict[s
     return {**bodies[0], "messages": messages, limit_field: limit, _RETURNED: True}
 
 
-def split_reply(reply: Reply, bodies: Sequence[Mapping[str, Any]]) -> list[Reply] | None:
+def split_reply(reply: Reply, bodies: Sequence[Mapping[str, object]]) -> list[Reply] | None:
     """Return the reply to each conversation; None if the reply is not one choice for each.
 
     Tokens of prompts are divided in proportion to their characters, tokens of replies too where the server does not

@@ -196,7 +196,7 @@ def place_of(url: str) -> str:
     return "this machine" if is_loopback(url) else urlsplit(url).netloc
 
 
-def describe_card(card: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
+def describe_card(card: Mapping[str, object]) -> tuple[dict[str, Any], int | None]:
     """Return what an entry of `/v1/models` says about the model, and its context window.
 
     Left out are fields that change with each start, such as `created`.

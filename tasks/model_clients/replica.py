@@ -99,7 +99,7 @@ def get_model(reply: Reply) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def get_mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def get_mapping(content: Mapping[str, object], name: str) -> Mapping[str, Any]:
     """Return the object with a name; an empty one if there is none."""
     value = content.get(name)
     return value if isinstance(value, Mapping) else {}
@@ -175,7 +175,7 @@ class Replica:
         self._max_reply_bytes = max_reply_bytes
         self._proxy = proxy
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
+    async def post(self, path: str, body: Mapping[str, object]) -> Reply:
         """Post a JSON object and return the reply.
 
         Args:
@@ -239,7 +239,7 @@ class Replica:
             return text
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
+def _encode(body: Mapping[str, object]) -> bytes:
     """Return the JSON of a body; halves of surrogate pairs become question marks."""
     try:
         return orjson.dumps(body)

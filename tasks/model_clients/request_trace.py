@@ -41,7 +41,7 @@ def trace_requests() -> Iterator[list[TracedRequest]]:
         _TRACE.reset(token)
 
 
-def note_requests(urls: Sequence[str], sent: Sequence[tuple[str, Mapping[str, Any], int, Any, float]]) -> None:
+def note_requests(urls: Sequence[str], sent: Sequence[tuple[str, Mapping[str, object], int, Any, float]]) -> None:
     """Add requests to the trace, if there is one.
 
     Args:

@@ -40,7 +40,7 @@ class ServedModel:
     """
 
     def __init__(
-        self, kind: Kind, options: ServerOptions, connection: Connection, cards: Mapping[str, Mapping[str, Any]]
+        self, kind: Kind, options: ServerOptions, connection: Connection, cards: Mapping[str, Mapping[str, object]]
     ) -> None:
         self.connection = connection
         self.card = next(iter(cards.values()))
@@ -150,7 +150,7 @@ class ServedModel:
         self._known = known if is_same else None
         return is_same
 
-    def recognize(self, memory: ModelMemory, learnt: Mapping[str, Any] | None = None) -> None:
+    def recognize(self, memory: ModelMemory, learnt: Mapping[str, object] | None = None) -> None:
         """Compare the model with those seen before, once its replicas have been observed.
 
         Args:

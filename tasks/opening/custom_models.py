@@ -51,7 +51,7 @@ class CustomJudge:
         PluginError: The judge cannot be found or created, or does not implement the protocol.
     """
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, object]) -> None:
         self._plugin = instantiate(Group.JUDGES, name, options)
 
     @property
@@ -115,7 +115,7 @@ class CustomJudge:
 class CustomEmbedder:
     """A custom embedder; see `CustomJudge`."""
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, object]) -> None:
         self._plugin = instantiate(Group.EMBEDDERS, name, options)
 
     @property
@@ -144,7 +144,7 @@ class CustomEmbedder:
 class CustomRecognizer:
     """A custom recognizer of entities; see `CustomJudge`."""
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, object]) -> None:
         self._plugin = instantiate(Group.RECOGNIZERS, name, options)
 
     @property

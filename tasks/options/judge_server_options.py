@@ -23,7 +23,7 @@ _FIELDS_OF_REQUESTS = {
 """Field of a request that the judge sets -> the options that it is set from; None if no option changes it."""
 
 
-def _check_extra_body(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_extra_body(fields: Mapping[str, object]) -> Mapping[str, Any]:
     for name in _FIELDS_OF_REQUESTS.keys() & fields.keys():
         options = _FIELDS_OF_REQUESTS[name]
         advice = f"set {options}" if options else "no option changes it"

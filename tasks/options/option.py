@@ -281,7 +281,7 @@ def may_hold_secret(group: type[OptionGroup], place: tuple[str | int, ...]) -> b
 
 
 def map_values(
-    content: Mapping[str, Any],
+    content: Mapping[str, object],
     group: type[OptionGroup],
     change: Callable[[OptionFacts, Any], Any],
     *,

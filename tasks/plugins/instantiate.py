@@ -80,7 +80,7 @@ def is_secret_name(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
+def check_secret_references(options: Mapping[str, object]) -> Mapping[str, Any]:
     """Check that options whose names suggest secrets contain references instead of secrets.
 
     Raises:
@@ -95,7 +95,7 @@ def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[str, Any]:
+def _map_secrets(options: Mapping[str, object], use: Callable[[str], str]) -> dict[str, Any]:
     """Return the options with every text whose name suggests a secret replaced, also in nested tables."""
     replaced: dict[str, Any] = {}
     for name, value in options.items():
@@ -111,7 +111,7 @@ def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[
     return replaced
 
 
-def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginInstance:
+def instantiate(group: Group, name: str, options: Mapping[str, object]) -> PluginInstance:
     """Return the plugin with a name, created once per process for the same options; a retriever, for each call.
 
     A retriever may have read an index that is rebuilt before the next run of the process.

@@ -42,7 +42,7 @@ class DeployedRun:
         return inherited == self.own or version_of(inherited) == self.created_from
 
 
-def version_of(parameters: Mapping[str, Any]) -> str:
+def version_of(parameters: Mapping[str, object]) -> str:
     """Return the version of a deployment with these parameters, which Prefect notes at each run that it creates.
 
     >>> version_of({"config": {"limit": 5}}) == version_of({"config": {"limit": 6}})

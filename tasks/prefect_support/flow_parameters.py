@@ -41,7 +41,7 @@ class LateFlow(Flow[P, R]):
     def parameters(self, described: ParameterSchema) -> None:
         """Ignore the description that Prefect makes when the flow is defined."""
 
-    def serialize_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def serialize_parameters(self, parameters: Mapping[str, object]) -> dict[str, Any]:
         """Return the parameters as JSON values, written by pydantic.
 
         Args:

@@ -1,7 +1,7 @@
 """Read lists from a Prefect server, which returns them in pages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, FlowFilter, FlowRunFilter
@@ -34,9 +34,9 @@ def read_all(read_page: Callable[[int, int], Sequence[T]]) -> list[T]:
 
 def read_flow_runs(
     client: SyncPrefectClient,
-    runs: Mapping[str, Any],
-    deployment: Mapping[str, Any] | None = None,
-    flow: Mapping[str, Any] | None = None,
+    runs: Mapping[str, object],
+    deployment: Mapping[str, object] | None = None,
+    flow: Mapping[str, object] | None = None,
 ) -> list[FlowRun]:
     """Return all flow runs that filters select.
 

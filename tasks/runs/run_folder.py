@@ -237,7 +237,7 @@ class RunFolder:
         """Write run.json."""
         self.write_json(MANIFEST, record.to_json())
 
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+    def write_json(self, name: str, content: Mapping[str, object]) -> None:
         """Write a JSON file of the folder whole or not at all; see `tasks.runtime.atomic_files.write_json`."""
         write_json(self.path / name, content)
 

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from metric_core.errors import AssayError, RunFolderError
 
@@ -187,7 +186,7 @@ def append_whole(path: Path, content: bytes) -> None:
             raise
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write a JSON file as `atomic_write` does.
 
     Args:

@@ -6,10 +6,9 @@ which are frequent in what is extracted from PDF files.
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 
-def to_json_lines(rows: Iterable[Mapping[str, Any]], *, allow_nan: bool = False) -> str:
+def to_json_lines(rows: Iterable[Mapping[str, object]], *, allow_nan: bool = False) -> str:
     r"""Return rows as JSON Lines; halves of surrogate pairs, which UTF-8 cannot encode, are escaped.
 
     Args:

@@ -90,7 +90,7 @@ def _check_id(chunk: Chunk, texts: dict[str, bytes]) -> None:
         )
 
 
-def _items(row: Mapping[str, Any], column_map: Mapping[str, str]) -> Iterator[Any]:
+def _items(row: Mapping[str, object], column_map: Mapping[str, str]) -> Iterator[Any]:
     """Yield the objects and texts of the chunks in a row."""
     bound = resolve_columns(row, column_map).bindings
     if RETRIEVED_CONTEXTS not in bound:
@@ -137,5 +137,5 @@ def _chunk(row: Any, clean: Callable[[str], str]) -> Chunk:
     )
 
 
-def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _first(fields: Mapping[str, object], names: tuple[str, ...]) -> Any:
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)

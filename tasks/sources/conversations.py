@@ -140,7 +140,7 @@ class ConversationRows(RowSource):
                 for place, content in expanded:
                     yield RawRow(row.number, content, ", ".join(filter(None, (row.detail, place))))
 
-    def _expand(self, content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def _expand(self, content: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the rows of a conversation, each with its place in it."""
         of_row = resolve_columns(content, self._map).bindings
         used = {*of_row.values(), self._column, self._id_column}
@@ -171,7 +171,7 @@ class ConversationRows(RowSource):
                 yield f"turn {number}", {**extras, **columns, **self._ids(name, given, f"#{number}", session=name)}
 
     def _name(
-        self, content: Mapping[str, Any], given: Mapping[str, Any], messages: Any, *, in_session: bool = False
+        self, content: Mapping[str, object], given: Mapping[str, object], messages: Any, *, in_session: bool = False
     ) -> Any:
         """Return the id of a conversation: from the id column, else the one of its session, else a digest.
 
@@ -189,7 +189,7 @@ class ConversationRows(RowSource):
         self._repeats[digest] += 1
         return digest if self._repeats[digest] == 1 else f"{digest}-{self._repeats[digest]}"
 
-    def _ids(self, name: Any, given: Mapping[str, Any], suffix: str = "", session: Any = None) -> dict[str, Any]:
+    def _ids(self, name: Any, given: Mapping[str, object], suffix: str = "", session: Any = None) -> dict[str, Any]:
         """Return the id of a row and of its session, which is the conversation unless the data names another."""
         ids = {c.SESSION_ID: given.get(c.SESSION_ID, session)}
         if self._has_ids:

@@ -87,7 +87,7 @@ def find_pattern(filesystem: Any, path: str, name: str, extensions: Collection[s
 
 
 def _select_files(
-    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str, extensions: Collection[str]
+    filesystem: Any, found: Mapping[str, Mapping[str, object]], folder: str, root: str, extensions: Collection[str]
 ) -> tuple[list[DataFile], dict[str, list[str]]]:
     """Return the files with rows, in the order of their names, and the names of the others by their kind."""
     paths = {_inside(path, folder): path for path, info in found.items() if info["type"] != "directory"}
@@ -127,7 +127,7 @@ def _open(files: Sequence[DataFile], name: str, root: str, warnings: Sequence[st
 
 
 def _suggest_instead(
-    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str, extensions: Collection[str]
+    filesystem: Any, found: Mapping[str, Mapping[str, object]], folder: str, root: str, extensions: Collection[str]
 ) -> str:
     matched = quote_names((_inside(path, folder) for path in found), most=_MOST_NAMES)
     if found and all(info["type"] == "directory" for info in found.values()):

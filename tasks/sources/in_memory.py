@@ -100,7 +100,7 @@ def _redact_table(table: pa.Table, redact: str) -> pa.Table:
     return pa.Table.from_pylist(_redact_rows(table.to_pylist(), redact), schema=table.schema)
 
 
-def _redact_rows(rows: Sequence[Mapping[str, Any]], redact: str) -> list[dict[str, Any]]:
+def _redact_rows(rows: Sequence[Mapping[str, object]], redact: str) -> list[dict[str, Any]]:
     redaction = Redaction(redact)
     redacted = []
     for number, row in enumerate(rows, start=1):
@@ -132,5 +132,5 @@ def _parquet(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _json_lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def _json_lines(rows: Sequence[Mapping[str, object]]) -> bytes:
     return to_json_lines(map(dict, rows), allow_nan=True).encode()

@@ -76,7 +76,7 @@ class NestedColumns(RowSource):
         """Return the paths of the values in the first rows, for messages."""
         return list_paths_of(self._source)
 
-    def _add(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _add(self, content: Mapping[str, object]) -> Mapping[str, Any]:
         values = {name: read_path(content, steps) for name, steps in self._paths.items() if name not in content}
         return {**content, **{name: value for name, value in values.items() if value is not MISSING}}
 

@@ -106,7 +106,7 @@ class QrelsFile:
         """True if the file has judgments of texts."""
         return any(each.spans for each in self._queries.values())
 
-    def judgments(self, content: Mapping[str, Any], row_id: str) -> dict[str, list[dict[str, Any]] | None]:
+    def judgments(self, content: Mapping[str, object], row_id: str) -> dict[str, list[dict[str, Any]] | None]:
         """Return the grades and the judged texts of a row, in the form of the samples table; None if there are none.
 
         Raises:

@@ -34,7 +34,7 @@ class Redaction:
         self._function: Callable[[str], Any] = function
         self.text = lru_cache(maxsize=_TEXTS_KEPT)(self._redact_text)
 
-    def row(self, content: Mapping[str, Any]) -> dict[str, Any]:
+    def row(self, content: Mapping[str, object]) -> dict[str, Any]:
         """Return the content of a row with all texts redacted.
 
         Raises:

@@ -47,7 +47,7 @@ class RowIds:
             )
         return row_id
 
-    def from_content(self, values: Mapping[str, Any]) -> str:
+    def from_content(self, values: Mapping[str, object]) -> str:
         """Return an id derived from the content of a row; repeated rows get -2, -3 and so on."""
         digest = sample_digest(values)
         count = self._repeats.get(digest, 0) + 1
@@ -55,7 +55,7 @@ class RowIds:
         return digest if count == 1 else f"{digest}-{count}"
 
 
-def sample_digest(values: Mapping[str, Any]) -> str:
+def sample_digest(values: Mapping[str, object]) -> str:
     r"""Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
     The session, the relevance judgments and the key points are left out: they say where a row comes from, and what is

@@ -104,7 +104,7 @@ class RowConverter:
         self._needed_by = rules.needed_by
         self._needed_texts = tuple(c for c in rules.needed_by if COLUMNS[c] is ColumnType.TEXT)
 
-    def convert(self, raw: Mapping[str, Any]) -> SampleRow:
+    def convert(self, raw: Mapping[str, object]) -> SampleRow:
         """Return the sample in a row.
 
         Raises:
@@ -174,14 +174,14 @@ class RowConverter:
         metrics = self._needed_by[column]
         return ", ".join(metrics[:_METRICS_NAMED]) + (" and others" if len(metrics) > _METRICS_NAMED else "")
 
-    def _extras(self, raw: Mapping[str, Any]) -> str | None:
+    def _extras(self, raw: Mapping[str, object]) -> str | None:
         nothing = (None, "") if self._text_cells else (None,)
         return _encode_extras(
             {name: value for name, value in raw.items() if name not in self._used and value not in nothing}
         )
 
 
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(value: Mapping[str, object]) -> dict[str, Any]:
     return {key: each for key, each in value.items() if each is not None}
 
 
@@ -213,7 +213,7 @@ def _align_lists(values: dict[str, Any]) -> None:
         values[column] = None
 
 
-def _encode_extras(values: Mapping[str, Any]) -> str | None:
+def _encode_extras(values: Mapping[str, object]) -> str | None:
     """Return the JSON of a row's extra columns, with values unknown to JSON as text; None if there are no columns.
 
     >>> _encode_extras({"score": 1.5, "at": float("inf")})

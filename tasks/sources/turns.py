@@ -113,7 +113,7 @@ class Conversation:
         return {name: value for name, value in self.row.items() if name not in _OF_TURNS}
 
 
-def read_conversation(value: Any, row: Mapping[str, Any]) -> Conversation:
+def read_conversation(value: Any, row: Mapping[str, object]) -> Conversation:
     """Return the conversation in a row.
 
     >>> said = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
@@ -132,7 +132,7 @@ def read_conversation(value: Any, row: Mapping[str, Any]) -> Conversation:
     return Conversation(turns, [each for each in messages if each.role is Role.SYSTEM], row, is_history)
 
 
-def _add_own_turn(turns: list[Turn], row: Mapping[str, Any]) -> tuple[list[Turn], bool]:
+def _add_own_turn(turns: list[Turn], row: Mapping[str, object]) -> tuple[list[Turn], bool]:
     """Return the turns, with that of the row's separate question and answer, and whether there is one.
 
     Raises:
@@ -168,7 +168,7 @@ def _columns_of_turn(turn: Turn) -> dict[str, Any]:
     return found
 
 
-def _bind_fields(fields: Mapping[str, Any]) -> dict[str, str]:
+def _bind_fields(fields: Mapping[str, object]) -> dict[str, str]:
     """Return the columns that the fields of a message have beside its text, with the names of the fields."""
     names = [name for name, value in fields.items() if value is not None]
     bound = {column: name for column, name in resolve_columns(names, {}).bindings.items() if column not in _OF_TURNS}
@@ -183,7 +183,7 @@ def _holds_texts(value: Any) -> bool:
     return bool(passages) and all(passage is not None and passage.text is not None for passage in passages)
 
 
-def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return the columns of the last of these turns that come from the turns before and from tools."""
     *earlier, _ = turns
     own_passages = set(_passages(own[-1]))
@@ -199,7 +199,7 @@ def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, Any]]) -> dict[str
     return {name: value for name, value in columns.items() if value}
 
 
-def _passages(own: Mapping[str, Any]) -> Iterator[str]:
+def _passages(own: Mapping[str, object]) -> Iterator[str]:
     """Yield the texts of a turn's passages; a passage that is none is reported where the turn is the row's own."""
     found = own.get(c.RETRIEVED_CONTEXTS)
     for item in found if isinstance(found, list | tuple) else ():

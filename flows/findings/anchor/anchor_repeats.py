@@ -93,7 +93,7 @@ def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:
         past = earlier.read()
     except AssayError:
         return 0
-    if not rows or not past or past[-1].found.night < FULL_RUNS:
+    if not rows or not past or past[-1].found.repeat < FULL_RUNS:
         return rows
     year = runs_per_year(anchor.run.monitoring.deploy, datetime.now(UTC))
     return count_rows(anchor.settings.drift, rows, year)[0]
@@ -106,7 +106,7 @@ def keep_findings(earlier: EarlierRepeats, reason: str) -> AskedAgain:
     except AssayError:
         past = []
     judges = find_changed_judges(past[-1].found) if past else ()
-    changed = tuple(JudgeRepeat(judge=each.judge, told=each.told) for each in judges)
+    changed = tuple(JudgeRepeat(judge=each.judge, change=each.change) for each in judges)
     return AskedAgain(reason=reason, judges=changed)
 
 
@@ -162,7 +162,7 @@ def _ask(
         for name, each in asked.items()
     )
     scores = rows.scores(questions, turn.rows)
-    is_same = all(each.told is None for each in judges)
+    is_same = all(each.change is None for each in judges)
     earlier = [each.found.scores for each in turn.past]
     return turn.to_record().extend(
         drift=drift,
@@ -179,7 +179,7 @@ def _scores_since(
     judges: Sequence[JudgeRepeat], turn: RepeatTurn, new: Mapping[str, Mapping[str, tuple[float, float]]]
 ) -> Scores:
     """Return the new scores, after those of the runs since a judge changed."""
-    since = [datetime.fromisoformat(each.told.since) for each in judges if each.told is not None]
+    since = [datetime.fromisoformat(each.change.since) for each in judges if each.change is not None]
     earlier = [each.found.scores for each in turn.past if since and each.start >= min(since)]
     merged: Scores = {}
     for scores in (*earlier, new):

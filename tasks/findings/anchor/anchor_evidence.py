@@ -86,9 +86,9 @@ class AnchorEvidence(JudgeEvidence):
         """Sentences on the judges that answer differently under the same name, unlike in the baseline."""
         before, after = (
             [
-                (each.judge, each.told.since)
+                (each.judge, each.change.since)
                 for each in find_changed_judges(repeat_of(run.record))
-                if each.told is not None
+                if each.change is not None
             ]
             for run in (self._before, self._after)
         )

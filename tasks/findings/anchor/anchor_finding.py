@@ -53,8 +53,8 @@ def anchor_columns(runs: Sequence[Findings]) -> Mapping[str, Any]:
 def judge_version(run: Findings) -> str:
     """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
     found = repeat_of(run)
-    changed = ((each.judge, each.told) for each in find_changed_judges(found))
-    others = " and ".join(f"{judge} since {told.since[:10]}" for judge, told in changed if told is not None)
+    changed = ((each.judge, each.change) for each in find_changed_judges(found))
+    others = " and ".join(f"{judge} since {change.since[:10]}" for judge, change in changed if change is not None)
     return f"others of {others}" if others else "as they were" if found is not None else ""
 
 

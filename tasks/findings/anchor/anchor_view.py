@@ -85,7 +85,7 @@ def _describe_repeat(found: AskedAgain | None) -> list[str]:
     """
     if found is None:
         return []
-    changes = [each.told for each in find_changed_judges(found) if each.told is not None]
+    changes = [each.change for each in find_changed_judges(found) if each.change is not None]
     changed = [f"{each.sentence[:1].upper()}{each.sentence[1:]}." for each in changes]
     if found.reason is not None:
         return [f"Nothing could be asked again: {found.reason}.", *changed]

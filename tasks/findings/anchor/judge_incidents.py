@@ -26,12 +26,12 @@ def find_judge_incidents(record: RunRecord, runs: Sequence[Findings]) -> list[Ou
         OutcomeIncident(
             key=f"judge:{each.judge}",
             kind="judge",
-            sentence=each.told.sentence,
-            since=datetime.fromisoformat(each.told.since),
+            sentence=each.change.sentence,
+            since=datetime.fromisoformat(each.change.since),
             run_id=record.run_id,
         )
         for each in find_changed_judges(repeat_of(record))
-        if each.told is not None
+        if each.change is not None
     ]
     anchor = record.find(AnchorRecord)
     return changed or ([] if anchor is None else list(_find_collapsed(anchor, record.run_id, runs)))

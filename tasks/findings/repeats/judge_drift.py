@@ -71,7 +71,7 @@ class RepeatTurn:
         return AskedAgain(
             year=_year(self.start),
             reference=self.reference,
-            night=self.repeat,
+            repeat=self.repeat,
             number=self.number,
             next=self.next,
             power=self.power,
@@ -121,7 +121,7 @@ class JudgeDriftDetector:
         """
         count, power = count_rows(self.drift, len(rows), self.settings.runs)
         same = () if restart else tuple(_with_reference(past, reference))
-        repeat = 1 + (same[-1].found.night if same else 0)
+        repeat = 1 + (same[-1].found.repeat if same else 0)
         before = past[-1].found if past else AskedAgain()
         number = 1 + (before.number if before.year == _year(start) else 0)
         if repeat <= FULL_RUNS:
@@ -156,22 +156,22 @@ class JudgeDriftDetector:
             judge=judge,
             distances={row: round(found.distance, 2) for row, found in answers.items()},
             changed=tuple(row for row, found in answers.items() if found.is_changed),
-            told=last.told,
+            change=last.change,
             has_returned=False,
         )
         repeats = [*past, (turn.start, new)]
         tested = 1 if turn.repeat <= FULL_RUNS else min(RUNS_TESTED, turn.repeat - FULL_RUNS)
-        earlier = _add_earlier(last.earlier, _leaving_window(repeats, turn.repeat), new.told)
+        earlier = _add_earlier(last.earlier, _leaving_window(repeats, turn.repeat), new.change)
         window = [found for _, found in repeats[-tested:]]
         new = new.extend(earlier=earlier, log_e_value=_test(window, earlier))
-        if new.told is None:
+        if new.change is None:
             evidence = [*(found.log_e_value for _, found in past), new.log_e_value]
             steady = [row for row in new.changed if earlier.get(row, (0, 0.0, 1))[2] == 0]
             if uniform and len(steady) >= _LEAST_STEADY:
-                return new.extend(told=_describe_uniform(judge, place, repeats, uniform))
+                return new.extend(change=_describe_uniform(judge, place, repeats, uniform))
             if is_changed(evidence, turn.number, judges, self.settings):
-                return new.extend(told=_describe_change(judge, place, repeats, earlier))
-        elif _is_window_since(repeats, new.told):
+                return new.extend(change=_describe_change(judge, place, repeats, earlier))
+        elif _is_window_since(repeats, new.change):
             usual = _usual(earlier)[0]
             return new.extend(has_returned=has_returned(_mean_distance(window) - usual, self.drift))
         return new
@@ -192,7 +192,7 @@ def shuffle_rows(rows: Iterable[str], seed: str = "") -> list[str]:
 def find_changed_judges(found: AskedAgain | None) -> tuple[JudgeRepeat, ...]:
     """Return the judges that have changed by a repeat and have not returned."""
     judges = () if found is None else found.judges
-    return tuple(each for each in judges if each.told is not None and not each.has_returned)
+    return tuple(each for each in judges if each.change is not None and not each.has_returned)
 
 
 def _with_reference(past: Sequence[PastRepeat], reference: str) -> list[PastRepeat]:
@@ -202,7 +202,7 @@ def _with_reference(past: Sequence[PastRepeat], reference: str) -> list[PastRepe
         if repeat.found.reference != reference or any(each.has_returned for each in repeat.found.judges):
             break
         found.insert(0, repeat)
-        if repeat.found.night == 1:
+        if repeat.found.repeat == 1:
             break
     return found
 
@@ -222,10 +222,10 @@ def _leaving_window(repeats: _Repeats, number: int) -> JudgeRepeat | None:
     return None if is_tested or back >= len(repeats) else repeats[-1 - back][1]
 
 
-def _add_earlier(earlier: Earlier, left: JudgeRepeat | None, told: JudgeChange | None) -> Earlier:
+def _add_earlier(earlier: Earlier, left: JudgeRepeat | None, change: JudgeChange | None) -> Earlier:
     """Return the earlier distances with those of a repeat, unless the judge has changed by now."""
     result = dict(earlier)
-    if left is None or told is not None:
+    if left is None or change is not None:
         return result
     for row, distance in left.distances.items():
         count, total, changed = result.get(row, (0, 0.0, 0))
@@ -281,7 +281,7 @@ def _describe_change(
     )
     return JudgeChange(
         since=since[0][0].isoformat(),
-        told=repeats[-1][0].isoformat(),
+        raised=repeats[-1][0].isoformat(),
         rows=rows,
         changed=changed,
         sentence=sentence,
@@ -292,7 +292,7 @@ def _describe_uniform(judge: str, place: str, repeats: _Repeats, uniform: str) -
     start, found = repeats[-1]
     return JudgeChange(
         since=start.isoformat(),
-        told=start.isoformat(),
+        raised=start.isoformat(),
         rows=len(found.distances),
         changed=len(found.changed),
         sentence=(
@@ -318,9 +318,9 @@ def _describe(rows: int, changed: int, usually_changed: int, distance: float, us
     )
 
 
-def _is_window_since(repeats: _Repeats, told: JudgeChange) -> bool:
+def _is_window_since(repeats: _Repeats, change: JudgeChange) -> bool:
     """Return whether all repeats that are tested together are later than a finding."""
-    return len(repeats) > RUNS_TESTED and repeats[-RUNS_TESTED][0] > datetime.fromisoformat(told.told)
+    return len(repeats) > RUNS_TESTED and repeats[-RUNS_TESTED][0] > datetime.fromisoformat(change.raised)
 
 
 def _year(start: datetime) -> int:

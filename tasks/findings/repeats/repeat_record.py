@@ -14,14 +14,14 @@ class JudgeChange(Part):
 
     Args:
         since: Time of the first run with other answers, in ISO 8601.
-        told: Time of the run that found it, in ISO 8601.
+        raised: Time of the run that found it, in ISO 8601.
         rows: Number of rows asked about since then.
         changed: Number of these with another verdict.
         sentence: The change in words.
     """
 
     since: str
-    told: str
+    raised: str
     rows: int
     changed: int
     sentence: str
@@ -33,7 +33,7 @@ class JudgeRepeat(Part):
     Args:
         distances: Row -> distance of the new answers from the kept ones.
         changed: Rows with another verdict.
-        told: Change of the judge that was found; None without one.
+        change: Change of the judge that was found; None without one.
         has_returned: True if the judge answers again as it did before the change.
         earlier: Row -> number of repeats that are not tested together any more, the sum of their distances, and how
             many of them had another verdict.
@@ -43,7 +43,7 @@ class JudgeRepeat(Part):
     judge: str
     distances: dict[str, float] = Field(default_factory=dict)
     changed: tuple[str, ...] = ()
-    told: JudgeChange | None = None
+    change: JudgeChange | None = None
     has_returned: bool = False
     earlier: dict[str, tuple[int, float, int]] = Field(default_factory=dict)
     log_e_value: float = 0.0
@@ -65,7 +65,7 @@ class AskedAgain(FindingPart):
         reason: Reason why nothing could be asked; None if something was.
         year: Year of the repeat, whose share of false alarms is bounded.
         reference: Digest of what the repeats are compared with.
-        night: Number of the repeat among those with the same reference, from 1.
+        repeat: Number of the repeat among those with the same reference, from 1.
         number: Number of the repeat in its year, from 1.
         next: Place of the first row of the next repeat.
         power: Probability of finding a change of `drift`.
@@ -82,7 +82,7 @@ class AskedAgain(FindingPart):
     reason: str | None = None
     year: int = 0
     reference: str | None = None
-    night: int = 0
+    repeat: int = 0
     number: int = 0
     next: int = 0
     power: float = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 _KEY = "unsupported"
 
 
-def spans_reply(spans: Sequence[Mapping[str, Any]]) -> str:
+def spans_reply(spans: Sequence[Mapping[str, object]]) -> str:
     """Return the reply that records the unsupported parts of a claim.
 
     >>> spans_reply([{"start": 0, "end": 2, "text": "It", "probability": 0.9}])

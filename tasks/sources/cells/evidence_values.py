@@ -31,7 +31,7 @@ def as_evidence_spans(value: Any) -> list[dict[str, Any]]:
     return [_table_form(item, number) for number, item in enumerate(value, start=1)]
 
 
-def read_span(item: Mapping[str, Any], what: str) -> EvidenceSpan:
+def read_span(item: Mapping[str, object], what: str) -> EvidenceSpan:
     """Return the span in an object or a row of a table.
 
     Args:

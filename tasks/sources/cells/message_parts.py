@@ -92,7 +92,7 @@ def read_parts(content: Any) -> list[MessagePart]:
     return [part for number, item in enumerate(content, start=1) for part in _read_part(item, number)]
 
 
-def read_call(fields: Mapping[str, Any]) -> MessagePart:
+def read_call(fields: Mapping[str, object]) -> MessagePart:
     """Return a call of a tool.
 
     >>> read_call({"type": "function", "function": {"name": "find", "arguments": '{"place": "shop"}'}}).text
@@ -179,7 +179,7 @@ def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
         raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
 
 
-def _read_use(fields: Mapping[str, Any], kind: str) -> Iterator[MessagePart]:
+def _read_use(fields: Mapping[str, object], kind: str) -> Iterator[MessagePart]:
     """Yield the call of a tool and, if it is there, its result, which are one part."""
     inner = fields.get("toolInvocation")
     fields = inner if isinstance(inner, Mapping) else fields
@@ -189,13 +189,13 @@ def _read_use(fields: Mapping[str, Any], kind: str) -> Iterator[MessagePart]:
         yield MessagePart(PartKind.RESULT, show_result(result))
 
 
-def _unwrap(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrap(item: Mapping[str, object]) -> Mapping[str, Any]:
     if isinstance(inner := item.get(_WRAPPER), Mapping):
         return inner
     return without_prefixes(item, f"{_WRAPPER}.")
 
 
-def _text(fields: Mapping[str, Any]) -> str | None:
+def _text(fields: Mapping[str, object]) -> str | None:
     for key in _TEXT_KEYS:
         value = fields.get(key)
         if isinstance(value, Mapping):
@@ -205,7 +205,7 @@ def _text(fields: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _medium(fields: Mapping[str, Any], kind: str) -> str:
+def _medium(fields: Mapping[str, object], kind: str) -> str:
     """Return what a file is, as far as its part says so: an image, not the URI of one.
 
     >>> _medium({"type": "uri", "modality": "image"}, "uri"), _medium({"mimeType": "application/pdf"}, "file")
@@ -220,7 +220,7 @@ def _medium(fields: Mapping[str, Any], kind: str) -> str:
     return form if medium == "application" and form else medium
 
 
-def _result_text(fields: Mapping[str, Any]) -> str:
+def _result_text(fields: Mapping[str, object]) -> str:
     return show_result(next((fields[key] for key in _RESULT_TEXTS if fields.get(key) is not None), ""))
 
 

@@ -122,7 +122,7 @@ def find_conversation_column(names: Iterable[str]) -> str | None:
     return next((name for name in names if name.casefold() in _LIKELY_COLUMNS), None)
 
 
-def _speaks(fields: Mapping[str, Any]) -> bool:
+def _speaks(fields: Mapping[str, object]) -> bool:
     has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS, *_RESULT_KEYS))
     return has_words and any(isinstance(fields.get(key), str) for key in _SPEAKER_KEYS)
 
@@ -195,7 +195,7 @@ def _lines(message: ChatMessage) -> Iterator[str]:
         yield f"{_CALL_TITLE}: {_INDENT.join(call.splitlines())}"
 
 
-def read_message(item: Mapping[str, Any]) -> list[ChatMessage]:
+def read_message(item: Mapping[str, object]) -> list[ChatMessage]:
     """Return what an object says: the results of tools in it, and its message.
 
     >>> said = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Nine."}]}
@@ -226,7 +226,7 @@ def read_message(item: Mapping[str, Any]) -> list[ChatMessage]:
     return said
 
 
-def _unnest(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unnest(item: Mapping[str, object]) -> Mapping[str, Any]:
     """Return the fields of a message; exports have some of them one level deeper, or with a prefix."""
     item = without_prefixes(item, _PREFIX)
     for key in _WITH_MESSAGE:
@@ -239,7 +239,7 @@ def _unnest(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return item
 
 
-def _find_role(fields: Mapping[str, Any]) -> Role | None:
+def _find_role(fields: Mapping[str, object]) -> Role | None:
     speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
     if not isinstance(speaker, str):
         return None
@@ -248,7 +248,7 @@ def _find_role(fields: Mapping[str, Any]) -> Role | None:
     return _ROLES.get(name) or _ROLES.get(name.removesuffix(end))
 
 
-def _role(fields: Mapping[str, Any]) -> Role:
+def _role(fields: Mapping[str, object]) -> Role:
     if (role := _find_role(fields)) is not None:
         return role
     speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
@@ -257,7 +257,7 @@ def _role(fields: Mapping[str, Any]) -> Role:
     raise InvalidRowError(f"its role is {describe_value(speaker)}; known are {_WANTED_ROLES}")
 
 
-def _read_content(fields: Mapping[str, Any]) -> list[MessagePart]:
+def _read_content(fields: Mapping[str, object]) -> list[MessagePart]:
     """Return the parts of a message's content, and the calls that it has beside it."""
     given = _calls(fields)
     calls = [read_call(call) for call in given]
@@ -272,7 +272,7 @@ def _read_content(fields: Mapping[str, Any]) -> list[MessagePart]:
     return [*([] if content is None else read_parts(content)), *calls, *results]
 
 
-def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _calls(fields: Mapping[str, object]) -> list[Mapping[str, Any]]:
     key = next((key for key in _CALL_KEYS if fields.get(key) not in (None, [], {})), "")
     calls = fields.get(key, [])
     calls = [calls] if isinstance(calls, Mapping) else calls
@@ -281,7 +281,7 @@ def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(calls)
 
 
-def _results(fields: Mapping[str, Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[MessagePart]:
+def _results(fields: Mapping[str, object], calls: Iterable[Mapping[str, object]]) -> Iterator[MessagePart]:
     """Yield the results of tools that a message has beside its content."""
     key = next((key for key in _RESULT_KEYS if fields.get(key) is not None), None)
     found = [] if key is None else fields[key]

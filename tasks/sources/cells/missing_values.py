@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tasks.sources.readers.bad_rows import MISSING_TEXTS_HINT
 
@@ -27,7 +26,7 @@ class MissingValues:
         """Count a text that means a missing value."""
         self._texts.setdefault(column, Counter())[text] += 1
 
-    def add_row(self, values: Mapping[str, Any]) -> None:
+    def add_row(self, values: Mapping[str, object]) -> None:
         """Count a row by the columns that it lacks and that metrics need."""
         for column in self._needed_by:
             if values.get(column) is None:

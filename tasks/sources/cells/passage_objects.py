@@ -165,7 +165,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _name(fields: Mapping[str, Any]) -> str | None:
+def _name(fields: Mapping[str, object]) -> str | None:
     metadata = _first_object(fields, _METADATA_KEYS)
     for value in (*(fields.get(key) for key in ID_KEYS), metadata.get("source")):
         if isinstance(value, str) and value:

@@ -95,7 +95,7 @@ def read_path(value: Any, steps: Sequence[Step]) -> Any:
     return _read_items(value, steps[1:])
 
 
-def _read_key(value: Mapping[str, Any], steps: Sequence[Step]) -> Any:
+def _read_key(value: Mapping[str, object], steps: Sequence[Step]) -> Any:
     is_bare = [isinstance(step, str) and not isinstance(step, _QuotedKey) for step in (*steps, EVERY)]
     for count in range(max(1, is_bare.index(False)), 0, -1):
         key = ".".join(str(step) for step in steps[:count])
@@ -114,7 +114,7 @@ def _read_items(items: Sequence[Any], steps: Sequence[Step]) -> Any:
     return values
 
 
-def list_paths(row: Mapping[str, Any]) -> Iterator[str]:
+def list_paths(row: Mapping[str, object]) -> Iterator[str]:
     """Yield the paths of the values in a row, those of mappings and lists too.
 
     >>> list(list_paths({"inputs": {"question": "Why?"}, "docs": [{"a.b": 1}]}))

@@ -88,7 +88,7 @@ class JsonDocumentSource(RowSource):
         raise SourceError(f"{self.name} contains {got}; {wanted}. {advice}")
 
 
-def _find_rows(document: Mapping[str, Any]) -> list[Any] | None:
+def _find_rows(document: Mapping[str, object]) -> list[Any] | None:
     """Return the list of rows in an object: under a usual key, or the only list of objects.
 
     >>> _find_rows({"version": 2, "questions": [{"question": "Why?"}], "tags": ["a"]})

@@ -69,7 +69,7 @@ class HttpRetriever:
         response: str = _member(reply, "response") if isinstance(reply, Mapping) else reply
         return response
 
-    def _post(self, content: Mapping[str, Any]) -> Any:
+    def _post(self, content: Mapping[str, object]) -> Any:
         try:
             with self._client.stream("POST", self._url, json=content) as response:
                 self._check_status(response.status_code)
@@ -95,7 +95,7 @@ class HttpRetriever:
             raise BadReplyError(f"status {status}")
 
 
-def _member(reply: Mapping[str, Any], name: str) -> Any:
+def _member(reply: Mapping[str, object], name: str) -> Any:
     if name not in reply:
         raise BadReplyError(f"the reply has no {name!r}, it has {', '.join(map(repr, reply)) or 'nothing'}")
     return reply[name]

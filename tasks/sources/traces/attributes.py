@@ -87,7 +87,7 @@ class Event(NamedTuple):
     content: Mapping[str, Any]
 
 
-def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event] = (), is_llm: bool = False) -> Span:
+def fill_span(span: Span, attributes: Mapping[str, object], events: Iterable[Event] = (), is_llm: bool = False) -> Span:
     """Fill in what the attributes and events of a span say, and return it.
 
     Args:
@@ -124,7 +124,7 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
     return span
 
 
-def _kind(found: Mapping[str, Any], is_llm: Any) -> Kind:
+def _kind(found: Mapping[str, object], is_llm: Any) -> Kind:
     for name in _KIND_NAMES:
         if (kind := _KINDS.get(str(found.get(name)))) is not None:
             return kind
@@ -136,7 +136,7 @@ def _kind(found: Mapping[str, Any], is_llm: Any) -> Kind:
     return Kind.LLM if is_llm else Kind.CHAIN
 
 
-def _keep_plain(span: Span, found: Mapping[str, Any]) -> None:
+def _keep_plain(span: Span, found: Mapping[str, object]) -> None:
     """Take what is recorded as plain text as it is, even if it is JSON."""
     texts = {}
     for side in ("input", "output"):
@@ -148,7 +148,7 @@ def _keep_plain(span: Span, found: Mapping[str, Any]) -> None:
         span.answer = texts.get("output", span.answer)
 
 
-def _add_passages(span: Span, found: Mapping[str, Any]) -> None:
+def _add_passages(span: Span, found: Mapping[str, object]) -> None:
     if span.kind is Kind.RERANKER:
         span.passages = _first_found(_passages(found, (_RERANKED, *_DOCUMENTS)), span.passages)
         span.candidates = _first_found(_passages(found, (_CANDIDATES,)), span.candidates)
@@ -162,7 +162,7 @@ def _first_found(*passages: list[RetrievedPassage] | None) -> list[RetrievedPass
     return next((each for each in passages if each is not None), None)
 
 
-def _passages(found: Mapping[str, Any], names: Sequence[str]) -> list[RetrievedPassage] | None:
+def _passages(found: Mapping[str, object], names: Sequence[str]) -> list[RetrievedPassage] | None:
     if not any(name in found or any(key.startswith(f"{name}.") for key in found) for name in names):
         return None
     return find_passages([_unwrap(item) for item in _items(found, names)])
@@ -174,7 +174,7 @@ def _unwrap(item: Any) -> Any:
     return {f"document.{key}": value for key, value in inner.items()} if isinstance(inner, Mapping) else item
 
 
-def _items(found: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+def _items(found: Mapping[str, object], names: Sequence[str]) -> list[Any]:
     """Return the items of the first list attribute there is: a list, its JSON, or one attribute per field of an item.
 
     >>> _items({"retrieval.documents.10.document.id": "b", "retrieval.documents.9.document.id": "a"}, _DOCUMENTS)
@@ -196,7 +196,7 @@ def _items(found: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     return []
 
 
-def _nest(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(fields: Mapping[str, object]) -> dict[str, Any]:
     """Return the fields of an item with its lists, such as the parts of a message, as lists.
 
     >>> _nest({"message.contents.0.message_content.text": "Why?"})
@@ -212,7 +212,7 @@ def _nest(fields: Mapping[str, Any]) -> dict[str, Any]:
     return nested | {key: [_nest(items[number]) for number in sorted(items)] for key, items in lists.items()}
 
 
-def _first(found: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _first(found: Mapping[str, object], names: Iterable[str]) -> Any:
     return next((found[name] for name in names if found.get(name) not in (None, "")), None)
 
 

@@ -35,13 +35,13 @@ _CALLED = ("model", "provided_model_name", "usage_details", "usage", "model_para
 """Fields that only calls of models have a value for."""
 
 
-def is_score(record: Mapping[str, Any]) -> bool:
+def is_score(record: Mapping[str, object]) -> bool:
     """Return whether a record is a score, which exports keep beside the traces."""
     fields = _snake(record)
     return {"data_type", "value", "source", "trace_id"} <= fields.keys()
 
 
-def is_observation(record: Mapping[str, Any]) -> bool:
+def is_observation(record: Mapping[str, object]) -> bool:
     """Return whether a record is an observation."""
     fields = _snake(record)
     if not {"id", "trace_id", "start_time"} <= fields.keys():
@@ -77,7 +77,7 @@ def read_trace(record: Mapping[str, Any]) -> Iterator[Span]:
     yield _fill(span, fields)
 
 
-def read_observation(record: Mapping[str, Any]) -> Span:
+def read_observation(record: Mapping[str, object]) -> Span:
     """Return the span of an observation. One without a parent is a part of its trace, which may not be exported."""
     fields = _snake(record)
     parent = as_name(fields.get("parent_observation_id"))
@@ -95,14 +95,14 @@ def read_observation(record: Mapping[str, Any]) -> Span:
     return _fill(span, fields)
 
 
-def _kind(fields: Mapping[str, Any]) -> Kind:
+def _kind(fields: Mapping[str, object]) -> Kind:
     """Return the kind of an observation; of one without a type, whether a model was called."""
     if (kind := as_name(fields.get("type"))) is not None:
         return _KINDS.get(kind.upper(), Kind.OTHER)
     return Kind.LLM if any(parse_literal(fields.get(name)) not in (None, "", {}) for name in _CALLED) else Kind.CHAIN
 
 
-def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
+def _fill(span: Span, fields: Mapping[str, object]) -> Span:
     fill_step(span, fields.get("input"), fields.get("output"))
     usage = parse_literal(fields.get("usage_details")) or parse_literal(fields.get("usage"))
     usage = _snake(usage) if isinstance(usage, Mapping) else {}
@@ -114,7 +114,7 @@ def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
     return span
 
 
-def _count(usage: Mapping[str, Any], fields: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _count(usage: Mapping[str, object], fields: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     values = [usage.get(name) for name in names] + [fields.get(name) for name in names[1:]]
     return next((count for value in values if (count := as_count(value)) is not None), None)
 
@@ -126,6 +126,6 @@ def _seconds(value: Any) -> float | None:
         return None
 
 
-def _snake(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _snake(fields: Mapping[str, object]) -> dict[str, Any]:
     """Return fields under the names of the blob storage exports; the API writes the same names in camel case."""
     return {"".join(f"_{c.lower()}" if c.isupper() else c for c in str(name)): value for name, value in fields.items()}

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.spans import Kind, Span
@@ -23,12 +22,12 @@ _EXTRAS = ("tags", "status", "error", "total_cost", "session_name", "reference_e
 _ORDER = re.compile(r"[^.Z]*Z(?P<id>[0-9a-fA-F-]{36})(?:\.|$)")
 
 
-def is_run(record: Mapping[str, Any]) -> bool:
+def is_run(record: Mapping[str, object]) -> bool:
     """Return whether a record is a run."""
     return {"id", "run_type"} <= record.keys()
 
 
-def read_langsmith_run(record: Mapping[str, Any]) -> Iterator[Span]:
+def read_langsmith_run(record: Mapping[str, object]) -> Iterator[Span]:
     """Yield the span of a run, and those of the runs in it.
 
     Raises:
@@ -58,7 +57,7 @@ def read_langsmith_run(record: Mapping[str, Any]) -> Iterator[Span]:
             yield from read_langsmith_run({"trace_id": trace_id, "parent_run_id": run_id, **child})
 
 
-def _fill(span: Span, record: Mapping[str, Any]) -> Span:
+def _fill(span: Span, record: Mapping[str, object]) -> Span:
     fill_step(span, parse_literal(record.get("inputs")), parse_literal(record.get("outputs")))
     extra = parse_literal(record.get("extra"))
     extra = extra if isinstance(extra, Mapping) else {}
@@ -76,7 +75,7 @@ def _fill(span: Span, record: Mapping[str, Any]) -> Span:
     return span
 
 
-def _first_id(record: Mapping[str, Any]) -> str | None:
+def _first_id(record: Mapping[str, object]) -> str | None:
     """Return the first id of the dotted order, which is that of the trace."""
     found = _ORDER.match(str(record.get("dotted_order") or ""))
     return None if found is None else found["id"]

@@ -21,12 +21,12 @@ _BASE64_LENGTHS = (12, 24)
 """Lengths of the ids of spans and traces in base64."""
 
 
-def is_otlp(record: Mapping[str, Any]) -> bool:
+def is_otlp(record: Mapping[str, object]) -> bool:
     """Return whether a record is a message of the protocol with spans or log records."""
     return any(key in record for key in (*_SPANS, *_LOGS))
 
 
-def read_otlp(record: Mapping[str, Any]) -> tuple[list[Span], dict[tuple[str, str], list[Event]]]:
+def read_otlp(record: Mapping[str, object]) -> tuple[list[Span], dict[tuple[str, str], list[Event]]]:
     """Return the spans of a message, and the events in its log records by trace id and span id.
 
     Raises:
@@ -48,7 +48,7 @@ def read_otlp(record: Mapping[str, Any]) -> tuple[list[Span], dict[tuple[str, st
 
 
 def _children(
-    record: Mapping[str, Any], outer: tuple[str, str], inner: tuple[str, str], leaf: str
+    record: Mapping[str, object], outer: tuple[str, str], inner: tuple[str, str], leaf: str
 ) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
     for group in _objects(_either(record, outer)):
         resource = group.get("resource")
@@ -59,7 +59,7 @@ def _children(
                 yield attributes, child
 
 
-def _either(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _either(fields: Mapping[str, object], names: tuple[str, ...]) -> Any:
     return next((fields[name] for name in names if name in fields), None)
 
 
@@ -71,7 +71,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return value
 
 
-def _span(fields: Mapping[str, Any], resource: Mapping[str, Any]) -> Span:
+def _span(fields: Mapping[str, object], resource: Mapping[str, object]) -> Span:
     trace_id, span_id = _id(_field(fields, "traceId")), _id(_field(fields, "spanId"))
     if not trace_id or not span_id:
         raise InvalidRowError("a span has no trace id or no span id")
@@ -95,7 +95,7 @@ def _span(fields: Mapping[str, Any], resource: Mapping[str, Any]) -> Span:
     return fill_span(span, {**resource, **_attributes(fields.get("attributes"))}, events)
 
 
-def _field(fields: Mapping[str, Any], name: str) -> Any:
+def _field(fields: Mapping[str, object], name: str) -> Any:
     """Return a field by its name in JSON, or in protobuf."""
     if name in fields:
         return fields[name]

@@ -47,7 +47,7 @@ def find_passages(value: Any) -> list[RetrievedPassage] | None:
     return [passage for passage in passages if passage is not None] if all(passages) else None
 
 
-def _find_columns(value: Mapping[str, Any]) -> list[RetrievedPassage] | None:
+def _find_columns(value: Mapping[str, object]) -> list[RetrievedPassage] | None:
     """Return passages whose ids and texts are lists beside each other, as Chroma returns them for each query.
 
     >>> _find_columns({"ids": [["a"]], "documents": [["Rain."]], "distances": [[0.5]]})

@@ -95,7 +95,7 @@ def _asked(value: Any) -> Asked:
     return asked if asked.earlier else Asked(asked.question, _before(asked.question, history or said))
 
 
-def _candidates(value: Mapping[str, Any], said: list[ChatMessage], history: list[ChatMessage]) -> Iterator[Asked]:
+def _candidates(value: Mapping[str, object], said: list[ChatMessage], history: list[ChatMessage]) -> Iterator[Asked]:
     """Yield what parts of an object ask, the most likely one first."""
     yield from (_find_in(value, key) for key in _QUESTION_KEYS)
     yield _last_question(said)
@@ -115,7 +115,7 @@ def _of_parts(value: Mapping[str, Any]) -> Iterator[Asked]:
     yield from (_asked(part) for part in parts)
 
 
-def _find_in(value: Mapping[str, Any], key: str) -> Asked:
+def _find_in(value: Mapping[str, object], key: str) -> Asked:
     return _NOTHING if value.get(key) in (None, "", [], {}) else find_asked(value[key])
 
 
@@ -167,7 +167,7 @@ def _answer(value: Any) -> str | None:
     return _answer_in(value) if isinstance(value, Mapping) and not are_documents(value) else None
 
 
-def _answer_in(value: Mapping[str, Any]) -> str | None:
+def _answer_in(value: Mapping[str, object]) -> str | None:
     """Return the answer in an object: under a usual key, or what the last part of a program made."""
     for key in (*_ANSWER_KEYS, *_MESSAGES_KEYS, *(() if is_document(value) else _OUTPUT_KEYS)):
         inner = parse_literal(value.get(key))

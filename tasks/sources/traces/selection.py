@@ -48,11 +48,11 @@ def select(
     return [*chosen, *without], notes
 
 
-def _fits(trace: Trace, where: Mapping[str, Any]) -> bool:
+def _fits(trace: Trace, where: Mapping[str, object]) -> bool:
     return any(all(_equals(row, name, wanted) for name, wanted in where.items()) for row in trace.rows)
 
 
-def _equals(columns: Mapping[str, Any], name: str, wanted: Any) -> bool:
+def _equals(columns: Mapping[str, object], name: str, wanted: Any) -> bool:
     value: Any = columns.get(name, MISSING)
     if value is MISSING and (steps := parse_path(name)) is not None:
         value = read_path(columns, steps)

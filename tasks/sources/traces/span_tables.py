@@ -20,7 +20,7 @@ def is_span(record: Mapping[str, Any]) -> bool:
     )
 
 
-def read_span(record: Mapping[str, Any]) -> Span:
+def read_span(record: Mapping[str, object]) -> Span:
     """Return a span.
 
     Raises:

@@ -19,7 +19,7 @@ ENTRIES: dict[str, Any] = {
     "metrics": [{"key": "faithfulness", "bounds": [0.0, 1.0]}],
     "judge_fingerprints": {"verdict": "12"},
     "calibration": CALIBRATION,
-    "anchor": anchor_json(asked_again={"reason": "it is down", "judges": [{"judge": "m", "told": {"rows": 9}}]}),
+    "anchor": anchor_json(asked_again={"reason": "it is down", "judges": [{"judge": "m", "change": {"rows": 9}}]}),
     "bad_rows": [{"number": 3, "column": None, "problem": "no text: \udcff"}],
     "warnings": ["a warning"],
     "repetition": None,

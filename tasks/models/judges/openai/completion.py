@@ -71,7 +71,7 @@ def _error_reason(reply: Reply) -> str:
     return f"the judge server gave an error{status}: {_NUMBERED.sub('...', reply.message)}"
 
 
-def _read_choice(choice: Mapping[str, Any]) -> Completion:
+def _read_choice(choice: Mapping[str, object]) -> Completion:
     message = get_mapping(choice, "message")
     text, reasoning = _split_reasoning(message)
     cut_off = choice.get("finish_reason") == "length"
@@ -90,7 +90,7 @@ def _read_choice(choice: Mapping[str, Any]) -> Completion:
         return Completion(rest, None, cut_off, has_thought, impossible=str(error))
 
 
-def _split_reasoning(message: Mapping[str, Any]) -> tuple[str, str]:
+def _split_reasoning(message: Mapping[str, object]) -> tuple[str, str]:
     """Return the text of a message and its reasoning; some servers send lists of parts instead of texts."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
@@ -111,7 +111,7 @@ class _ImpossibleError(Exception):
     """Log-probabilities that no language model has."""
 
 
-def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
+def _token_steps(choice: Mapping[str, object]) -> tuple[TokenStep, ...]:
     """Return the tokens of a choice; none if they do not follow the protocol.
 
     Raises:
@@ -131,7 +131,7 @@ def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
     return steps
 
 
-def _parse_tokens(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
+def _parse_tokens(tokens: Sequence[Mapping[str, object]]) -> list[tuple[str, float]]:
     """Return each token and its probability; see `_parse_token`."""
     parsed = []
     for token in tokens:

@@ -146,7 +146,7 @@ class OpenAIJudge:
         told = [PROBES, software, self._prompts.system, options.thinking, options.extra_body]
         return {"probes": hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]}
 
-    def _recall(self, memory: ModelMemory, learnt: Mapping[str, Any]) -> ServerFeatures | None:
+    def _recall(self, memory: ModelMemory, learnt: Mapping[str, object]) -> ServerFeatures | None:
         """Return the features of a known server if it still has its model, which a few questions show."""
         served, options = self._served, self._options
         for known in reversed(memory.recall("judge", served.name)):

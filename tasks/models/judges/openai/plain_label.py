@@ -60,7 +60,7 @@ def _only_choice(reply: Reply, features: ServerFeatures) -> dict[str, Any] | Non
     return None
 
 
-def _text(choice: Mapping[str, Any]) -> str | None:
+def _text(choice: Mapping[str, object]) -> str | None:
     """Return the text of a message that has nothing else."""
     message = choice.get("message")
     if type(message) is not dict:
@@ -94,7 +94,7 @@ def _only_token(logprobs: Any) -> tuple[tuple[str, float], list[tuple[str, float
     return (written, top) if check_distribution([probability for _, probability in top]) is None else None
 
 
-def _parse(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
+def _parse(tokens: Sequence[Mapping[str, object]]) -> list[tuple[str, float]]:
     """Return tokens with their probabilities.
 
     Raises:

@@ -7,7 +7,6 @@ a reply that cannot be read, proves nothing: the feature is then among those tha
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
@@ -294,7 +293,7 @@ def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstrai
     return reply.is_answer and parse_choice_answer([reply], LABELS, 1, features).label is not None
 
 
-def _fits_schema(reply: Reply, schema: Mapping[str, Any] = SCHEMA) -> bool:
+def _fits_schema(reply: Reply, schema: Mapping[str, object] = SCHEMA) -> bool:
     """Return whether a reply fits the schema of a probe."""
     return reply.is_answer and parse_generate_answer(reply, schema).value is not None
 
@@ -307,7 +306,7 @@ def _reasons(reply: Reply) -> bool:
     return is_visible or bool(get_reported_count(reply, "reasoning_tokens"))
 
 
-def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:
+def _has_top_logprobs(choice: Mapping[str, object]) -> bool:
     content = get_mapping(choice, "logprobs").get("content")
     tokens = content if isinstance(content, list) else []
     return any(isinstance(token, Mapping) and token.get("top_logprobs") for token in tokens)

@@ -88,7 +88,7 @@ def find_other_model(replies: Sequence[Reply], features: ServerFeatures) -> str 
 
 
 def parse_generate_answer(
-    reply: Reply, schema: Mapping[str, Any], limit: int | None = None, tells_cached: bool = False
+    reply: Reply, schema: Mapping[str, object], limit: int | None = None, tells_cached: bool = False
 ) -> GenerateAnswer:
     """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema.
 
@@ -115,7 +115,7 @@ def parse_generate_answer(
     return GenerateAnswer(AnswerStatus.FAILED, reason=problem, reply=completion.text, usage=usage)
 
 
-def matches_schema(value: Any, schema: Mapping[str, Any]) -> bool:
+def matches_schema(value: Any, schema: Mapping[str, object]) -> bool:
     """Return whether a value fits a JSON schema.
 
     >>> matches_schema({"score": 3}, {"type": "object", "properties": {"score": {"type": "integer", "maximum": 2}}})

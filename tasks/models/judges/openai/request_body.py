@@ -73,7 +73,7 @@ def choice_constraint(constraint: ChoiceConstraint, labels: Sequence[str]) -> Bo
     return {}
 
 
-def json_constraint(constraint: JsonConstraint, schema: Mapping[str, Any]) -> Body:
+def json_constraint(constraint: JsonConstraint, schema: Mapping[str, object]) -> Body:
     """Return the fields that constrain a reply to a schema."""
     if constraint is JsonConstraint.RESPONSE_FORMAT:
         named = {"name": ANSWER, "schema": dict(schema), "strict": True}

@@ -87,7 +87,7 @@ def all_request_modes(kind: Kind) -> Iterator[RequestMode]:
         yield RequestMode(kind, wants_json=kind not in _CHOICE_KINDS)
 
 
-def vote_number(schema: Mapping[str, Any]) -> int | None:
+def vote_number(schema: Mapping[str, object]) -> int | None:
     """Return the number of the vote that a schema's title names; None if the question has only one vote.
 
     >>> vote_number({"title": "vote 2"}), vote_number({"title": "Rating"})

@@ -149,7 +149,7 @@ def score_support(score: Any, reading: ScoreReading, usage: Usage) -> Verdict:
     )
 
 
-def decision_support(content: Mapping[str, Any], number: int, reading: DecisionReading, usage: Usage) -> Verdict:
+def decision_support(content: Mapping[str, object], number: int, reading: DecisionReading, usage: Usage) -> Verdict:
     """Return the verdict of the answer to a question, in the reply of `/v1/systemone` or of `/v1/decisions`.
 
     Args:

@@ -242,7 +242,7 @@ class ServedEngine:
         by_index = {item.get("index", i): item for i, item in enumerate(items) if isinstance(item, Mapping)}
         return [self._read_item(asked, i, by_index.get(i, {}), share) for i, share in enumerate(shares)]
 
-    def _read_item(self, asked: PairRequest, number: int, item: Mapping[str, Any], usage: Usage) -> Verdict:
+    def _read_item(self, asked: PairRequest, number: int, item: Mapping[str, object], usage: Usage) -> Verdict:
         reading = self._profile.reading
         if isinstance(reading, ClassReading):
             return class_support(item.get("probs"), reading, usage)

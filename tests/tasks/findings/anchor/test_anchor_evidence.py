@@ -30,7 +30,7 @@ class Anchored(Two):
     def ask_again(self, run: Path, change: float, *, told: str | None = None, log_e_value: float = 0.0) -> "Anchored":
         """Add what a run found by asking about 30 anchor rows again: their scores, and whether a judge was told."""
         scores = {f"anchor {row}": [0.8, 0.8 + change] for row in range(30)}
-        judge = {"judge": "big", "told": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
+        judge = {"judge": "big", "change": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
         again = {"rows": 30, "judges": [judge], "scores": {"faithfulness": scores}}
         edit_record(run, anchor=anchor_json(asked_again=again))
         return self

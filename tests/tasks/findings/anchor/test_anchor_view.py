@@ -34,8 +34,8 @@ AGAIN = {
     "rows": 23,
     "questions": 70,
     "judges": [
-        {"judge": "llama", "told": None, "changed": [], "distances": {"a": 0.0, "b": 0.1}},
-        {"judge": "qwen", "told": CHANGED, "changed": ["a"], "distances": {"a": 1.0}, "has_returned": False},
+        {"judge": "llama", "change": None, "changed": [], "distances": {"a": 0.0, "b": 0.1}},
+        {"judge": "qwen", "change": CHANGED, "changed": ["a"], "distances": {"a": 1.0}, "has_returned": False},
     ],
 }
 FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
@@ -73,7 +73,7 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
             ),
         ),
         (
-            {"asked_again": {"reason": "it is down", "judges": [{"judge": "qwen", "told": CHANGED}]}},
+            {"asked_again": {"reason": "it is down", "judges": [{"judge": "qwen", "change": CHANGED}]}},
             (
                 "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Nothing could be asked again: it is "
                 "down. The judge qwen answers otherwise."

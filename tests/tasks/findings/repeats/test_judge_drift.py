@@ -69,7 +69,7 @@ class Sequence:
 
     def until_told(self, others: Collection[str], most: int = RUNS_TESTED) -> JudgeRepeat:
         for _ in range(most):
-            if (found := self.night(others)).told is not None:
+            if (found := self.night(others)).change is not None:
                 return found
         raise AssertionError(f"not told within {most} nights")
 
@@ -92,10 +92,10 @@ def test_all_rows_are_asked_about_at_first_and_then_each_in_turn() -> None:
 def test_a_change_is_told_once_with_its_night_and_its_size(quiet: int) -> None:
     nights = Sequence()
     for _ in range(FULL_RUNS + quiet):
-        assert nights.night().told is None
+        assert nights.night().change is None
     changed = nights.start
     found = nights.until_told(ROWS[::5])
-    told = found.told
+    told = found.change
     assert told is not None
     assert abs(datetime.fromisoformat(told.since) - changed) <= timedelta(days=1)
     assert told.sentence.startswith(
@@ -104,14 +104,14 @@ def test_a_change_is_told_once_with_its_night_and_its_size(quiet: int) -> None:
     assert f"{told.changed} of {told.rows} anchor rows asked again got another verdict, none is usual" in (
         told.sentence
     )
-    assert nights.night(ROWS[::5]).told == told
-    assert [(each.judge, each.told) for each in find_changed_judges(nights.last)] == [("llama", told)]
+    assert nights.night(ROWS[::5]).change == told
+    assert [(each.judge, each.change) for each in find_changed_judges(nights.last)] == [("llama", told)]
 
 
 def test_a_change_in_the_second_night_is_told_that_night() -> None:
     nights = Sequence()
     nights.night()
-    assert nights.night(ROWS[::5]).told is not None
+    assert nights.night(ROWS[::5]).change is not None
 
 
 def test_rows_that_have_always_fluctuated_are_no_evidence() -> None:
@@ -132,8 +132,8 @@ def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_f
         assert over < 2 * RUNS_TESTED
     assert over >= RUNS_TESTED - 2
     assert find_changed_judges(nights.last) == ()
-    assert nights.night().told is None
-    assert (nights.last.night, len(nights.rows)) == (1, len(ROWS))
+    assert nights.night().change is None
+    assert (nights.last.repeat, len(nights.rows)) == (1, len(ROWS))
 
 
 @pytest.mark.parametrize("new", [{"reference": "two"}, {"restart": True}])
@@ -144,10 +144,10 @@ def test_another_judge_or_new_kept_answers_restart_all_but_the_year(new: dict[st
     nights.until_told(ROWS[::2])
     count = len(nights.past)
     found = nights.night(**new)
-    assert (found.told, nights.last.night, nights.last.number) == (None, 1, count + 1)
+    assert (found.change, nights.last.repeat, nights.last.number) == (None, 1, count + 1)
     nights.start = datetime(2027, 1, 1, 3, tzinfo=UTC)
     nights.night(reference=new.get("reference", "one"))
-    assert (nights.last.night, nights.last.number) == (2, 1)
+    assert (nights.last.repeat, nights.last.number) == (2, 1)
 
 
 def test_the_judge_of_several_that_changed_is_named() -> None:
