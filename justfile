@@ -49,7 +49,7 @@ test *options:
 
 # Run the tests of whole Prefect servers with workers, of installations, and of processes that fail; options go to pytest
 test-served *options:
-    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/faults tests/tasks/processes {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks/processes {{ options }}
 
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:

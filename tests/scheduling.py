@@ -57,6 +57,7 @@ SHARED = {
         "tests/deployments/registry/test_specs.py",
         "tests/deployments/served/test_serve.py",
         "tests/examples/test_additions.py",
+        "tests/examples/test_finding_removals.py",
         "tests/examples/test_removals.py",
         "tests/faults/test_judge_server.py",
         "tests/faults/test_killed.py",
