@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from tasks.findings.anchor.anchor_record import AnchorMean, AnchorRecord
 from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
 from tasks.record.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
+from tests.run_records import anchor_json
 from tests.tasks.history.run_folders import START
 
 METRICS = (
@@ -69,8 +69,8 @@ def _details(night: int) -> RunDetails:
     refusals = RefusalCounts(rows=0, recognized_by="forms")
     parts: dict[str, dict[str, int]] = {"reasons": {}, "lacking": {}}
     diagnosis = DiagnosisCounts(rows=400, classes=classes, key_points=points, refusals=refusals, **parts)
-    mean = AnchorMean(mean=0.71, low=None, high=None, scored=60, undefined=0, failed=0)
-    return RunDetails(anchor=AnchorRecord(source="a.jsonl", metrics={"faithfulness": mean}), diagnosis=diagnosis)
+    anchor = anchor_json(source="a.jsonl", metrics={"faithfulness": {"mean": 0.71}})
+    return RunDetails.model_validate({"anchor": anchor, "diagnosis": diagnosis})
 
 
 def _metric(key: str, night: int, place: int, slice_value: str = "") -> RecordedMetric:
