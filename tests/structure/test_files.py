@@ -90,3 +90,19 @@ def test_modules_are_short() -> None:
 
 def test_files_that_tests_schedule_are_there() -> None:
     assert [path for path in (*SLOW, *chain(*SHARED.values())) if not (ROOT / path).exists()] == []
+
+
+HASHING = {"tasks/metering/prefix_forecast.py", "tasks/runs/row_grouping.py"}
+"""Modules that compare hashes of texts within a process; elsewhere a hash would differ from one run to the next."""
+
+
+def test_no_result_depends_on_the_hashes_of_a_process() -> None:
+    found = {
+        path.as_posix()
+        for path in modules(*PACKAGES)
+        for function in ast.walk(ast.parse(text_of(path)))
+        if isinstance(function, ast.FunctionDef) and function.name != "__hash__"
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "hash"
+    }
+    assert found == HASHING

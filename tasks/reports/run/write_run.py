@@ -1,5 +1,6 @@
 """Write the run folder from the tables of all stages."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def _describe_repetition(
     groups: dict[str, str] = {}
     for shard in folder.read_samples([ROW_ID, repetition.column]):
         texts = zip(shard[ROW_ID].to_pylist(), shard[repetition.column].to_pylist(), strict=True)
-        groups.update((row_id, str(hash(str(text)))) for row_id, text in texts if text)
+        groups.update((row_id, _digest(str(text))) for row_id, text in texts if text)
         if len(groups) > MOST_CHECKED:
             return None
     intervals = [
@@ -136,6 +137,11 @@ def _describe_repetition(
         for found in (summaries, folder.summarize_scores(requests, groups))
     ]
     return repetition.describe(*intervals)
+
+
+def _digest(text: str) -> str:
+    """Return a short name of a text that is the same in every process, as the order of groups decides what is drawn."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _describe_stage(stage: Stage, tables: RunTables) -> StageRecord:
