@@ -7,11 +7,7 @@ known by then, so the stage asks in rounds, until nothing new is requested.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metric_core.evidence import Evidence
-from metric_core.prompts.judge_questions import PARTLY, YES, JudgeQuestion, Kind
-from metric_core.question_kinds import QuestionKind
-from metric_core.records import AnswerStatus, Side, VerdictKey, VerdictKind
-from metric_core.requested_verdicts import (
+from metric_core.declarations.requested_verdicts import (
     REQUESTERS,
     QuestionWriter,
     RequestedVerdict,
@@ -19,6 +15,10 @@ from metric_core.requested_verdicts import (
     Requests,
     requester_of,
 )
+from metric_core.evidence import Evidence
+from metric_core.prompts.judge_questions import PARTLY, YES, JudgeQuestion, Kind
+from metric_core.question_kinds import QuestionKind
+from metric_core.records import AnswerStatus, Side, VerdictKey, VerdictKind
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.judges.answer_cells import reply_cell, verdict_cells
 from tasks.models.judges.batching import JudgeBatcher

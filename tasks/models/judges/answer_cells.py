@@ -4,8 +4,8 @@ from typing import Any
 
 from metric_core.records import AnswerStatus
 from metric_core.schemas import LONGEST_REPLY
+from tasks.models.judges.highlights import read_spans
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.judges.verifiers.highlights import read_spans
 
 
 def verdict_cells(answer: ChoiceAnswer) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from metric_core.records import AnswerStatus
-from tasks.models.judges.verifiers.highlights import read_spans
+from tasks.models.judges.highlights import read_spans
 from tasks.reports.truncation import Row, truncate_text
 
 Explanations = Mapping[tuple[str, str, str], Row]

@@ -12,6 +12,7 @@ from metric_core.question_kinds import ON_CLAIMS
 from metric_core.records import AnswerStatus
 from tasks.model_clients.observed_model import RecognizedModel
 from tasks.model_clients.probe_result import describe_unprobed
+from tasks.models.judges.highlights import spans_reply
 from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
@@ -21,7 +22,6 @@ from tasks.models.judges.protocol import (
     notify_all,
 )
 from tasks.models.judges.verifiers.engine import Engine
-from tasks.models.judges.verifiers.highlights import spans_reply
 from tasks.models.judges.verifiers.probabilities import Verdict, merge_chunks, merge_sentences, unsupported_spans
 from tasks.models.judges.verifiers.question_plan import QuestionPlan, SentenceSplitter, plan_questions
 from tasks.options.profile import Profile

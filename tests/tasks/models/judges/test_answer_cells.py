@@ -5,8 +5,8 @@ import pytest
 from metric_core.records import AnswerStatus
 from metric_core.schemas import LONGEST_REPLY
 from tasks.models.judges.answer_cells import reply_cell, verdict_cells, vote_cells
+from tasks.models.judges.highlights import spans_reply
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, PanelVote
-from tasks.models.judges.verifiers.highlights import spans_reply
 
 HIGHLIGHTS = spans_reply([{"start": 0, "end": 2, "text": "It", "probability": 0.9}])
 

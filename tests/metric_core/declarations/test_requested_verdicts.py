@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from metric_core.evidence import BY_EARLIER_ANSWERS, Evidence, products_of
-from metric_core.metrics.faithfulness import FAITHFULNESS
-from metric_core.prompts.judge_questions import ask_key_point, ask_verdict
-from metric_core.question_kinds import QuestionKind
-from metric_core.records import Sample, Side, VerdictKind, VerdictRequest
-from metric_core.requested_verdicts import (
+from metric_core.declarations.requested_verdicts import (
     EMPTY_PREMISE,
     EMPTY_TARGET,
     REQUESTERS,
@@ -17,6 +12,11 @@ from metric_core.requested_verdicts import (
     RequestedVerdict,
     requester_of,
 )
+from metric_core.evidence import BY_EARLIER_ANSWERS, Evidence, products_of
+from metric_core.metrics.faithfulness import FAITHFULNESS
+from metric_core.prompts.judge_questions import ask_key_point, ask_verdict
+from metric_core.question_kinds import QuestionKind
+from metric_core.records import Sample, Side, VerdictKind, VerdictRequest
 from metric_core.stages import PRODUCTS, Product, Stage
 
 SAMPLE = Sample(
