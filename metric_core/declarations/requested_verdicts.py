@@ -65,7 +65,7 @@ def _nothing(_: Evidence) -> Sequence[RequestedVerdict]:
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Requests of a product or a metric for a row.
+    """The requests of a product or a metric for a row.
 
     Args:
         first: Verdicts that it requests in any case.
