@@ -235,12 +235,6 @@ def test_metric_inferred_from_the_label_keeps_its_parameters(tmp_path: Path) -> 
     assert [metric.key for metric in ready.config.requests() or ()] == ["mine"]
 
 
-def test_labelled_rows_are_evaluated_without_the_anchor_of_other_runs(tmp_path: Path) -> None:
-    config = config_of(tmp_path, metrics=["faithfulness"], anchor={"source": str(tmp_path / "labels.jsonl")})
-
-    assert prepare_calibration(CalibrationRequest(config=config, label="faithful")).config.anchor is None
-
-
 def test_labels_are_checked_before_any_question_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no column 'fathful'\. Did you mean 'faithful'"):
         prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))

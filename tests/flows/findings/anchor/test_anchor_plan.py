@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from flows.calibrate import prepare_calibration
+from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.findings.anchor.anchor_plan import plan_anchor
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, draft_plan, plan_source
 from metric_core.metrics.registry import parse_request
+from tests.flows.test_calibrate import config_of
 
 ROW = {"user_input": "Where?", "response": "In Rome.", "retrieved_contexts": ["It is in Rome."], "reference": "Rome."}
 
@@ -51,3 +54,9 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(tmp_path: Path, monkeypatch: 
     expected = replace(expected, metrics=replace(expected.metrics, left_out=left_out, options=options_of_run))
     same = ("source", "metrics", "stages", "models", "storage", "outputs", "of_findings", "record")
     assert {name: getattr(found.run, name) for name in same} == {name: getattr(expected, name) for name in same}
+
+
+def test_labelled_rows_are_evaluated_without_the_anchor_of_other_runs(tmp_path: Path) -> None:
+    config = config_of(tmp_path, metrics=["faithfulness"], anchor={"source": str(tmp_path / "labels.jsonl")})
+
+    assert prepare_calibration(CalibrationRequest(config=config, label="faithful")).config.anchor is None
