@@ -19,10 +19,10 @@ from flows.execution.run import Run, start_run
 from flows.findings.computation import spent_so_far
 from flows.planning.rerun_request import RerunRequest
 from flows.publishing.run_subject import name_rerun
-from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 from tasks.record.other_runs import RerunRecord, RunReference
+from tasks.runs.earlier_rows import place_earlier_rows
 
 
 @flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)

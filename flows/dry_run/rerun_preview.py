@@ -7,8 +7,8 @@ from flows.dry_run.dry_run import DryRunner
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.execution.read_source import samples_settings
 from flows.execution.rerun_plan import Rerun
-from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.engine.registry import STAGES
+from tasks.runs.earlier_rows import place_earlier_rows
 from tasks.stages.samples import read_shards
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from metric_core.stages import Stage
-from tasks.engine.earlier_rows import place_earlier_rows
 from tasks.rows.row_store import RowStore
+from tasks.runs.earlier_rows import place_earlier_rows
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.engine.small_runs import claims_table, make_plan, run_small, samples, verdicts_table
 from tests.tasks.reports import folders
