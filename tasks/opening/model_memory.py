@@ -30,7 +30,7 @@ class ServedModels:
     def recognize(self, model: ObservedModel) -> RecognizedModel:
         """Compare a model with those seen before, and remember it in both places."""
         from tasks.cache.served_models import cache_model  # noqa: PLC0415 loads the database driver
-        from tasks.tables.stored_models import store_model  # noqa: PLC0415 loads fsspec
+        from tasks.opening.stored_models import store_model  # noqa: PLC0415 loads fsspec
 
         cached, stored = self._seen(model.kind, model.name)
         found = recognize(model, cached, _others(stored, cached))
@@ -42,7 +42,7 @@ class ServedModels:
 
     def _seen(self, kind: Kind, name: str) -> tuple[list[Seen], list[Seen]]:
         from tasks.cache.served_models import cached_models  # noqa: PLC0415 loads the database driver
-        from tasks.tables.stored_models import stored_models  # noqa: PLC0415 loads fsspec
+        from tasks.opening.stored_models import stored_models  # noqa: PLC0415 loads fsspec
 
         stored = [] if self.tables is None else stored_models(self.tables, kind, name)
         return cached_models(open_cache(self.cache), kind, name), stored
