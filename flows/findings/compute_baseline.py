@@ -6,7 +6,7 @@ from flows.findings.run_finding import ComputedRun, Found, RunFinding
 from metric_core.stages import Stage
 from tasks.record.other_runs import BaselineRecord, ChangedRow, RowCounts
 from tasks.runs.finished_run import FinishedRun
-from tasks.tables.row_changes import RowChanges, find_row_changes
+from tasks.runs.row_changes import RowChanges, find_row_changes
 
 _MAX_ROWS = 1000
 """Maximum number of changed rows to list; all are counted."""

@@ -12,8 +12,8 @@ from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
 from tasks.comparison.written_rows import find_written
 from tasks.record.outcome import OutcomeCoverage
+from tasks.runs.row_changes import CONTENT
 from tasks.runs.row_grouping import ROW_ID
-from tasks.tables.row_changes import CONTENT
 
 _EXTRAS = "extras"
 _NOTHING: tuple[Any, ...] = (None, "", [], {})

@@ -15,9 +15,9 @@ from metric_core.statistics.slices import RowSlices, divide_rows
 from tasks.record.run_record import MetricRecord
 from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_changes import RowChanges, find_row_changes
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
 from tasks.runs.row_slicing import SliceColumn
-from tasks.tables.row_changes import RowChanges, find_row_changes
 
 
 @dataclass(frozen=True, slots=True)

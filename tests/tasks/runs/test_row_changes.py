@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.tables.row_changes import RowChanges, find_row_changes
+from tasks.runs.row_changes import RowChanges, find_row_changes
 from tests.tasks.builders import samples_table
 
 ROW: dict[str, Any] = {
