@@ -21,8 +21,8 @@ from tasks.engine.registry import LEVELS, STAGES
 from tasks.models.embedders.protocol import Embedder
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.protocol import Models
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.opening.protocol import Models
 from tasks.opening.run_models import RunModels
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judged_settings import JudgedSettings

@@ -14,7 +14,7 @@ from metric_core.prompts.judge_questions import CustomKind, Kind
 from metric_core.stages import Product
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import judge_for
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings

@@ -26,7 +26,7 @@ from tasks.index_questions.plain_questions import write_plainly
 from tasks.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.runtime.progress import advance
 from tasks.runtime.usage import StageUsage
 from tasks.sources.anchoring.span_places import Chunk

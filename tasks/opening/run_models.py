@@ -17,6 +17,7 @@ from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import CascadeRule, PanelJudge
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
+from tasks.models.protocol import Models
 from tasks.models.recognizers.protocol import EntityRecognizer
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.backends import JudgeHelpers, import_judge_client, load_embedder, open_embedder, open_judge
@@ -24,7 +25,6 @@ from tasks.opening.caches import open_cache
 from tasks.opening.custom_models import CustomRecognizer
 from tasks.opening.local_models import load_cross_encoder, load_pipeline
 from tasks.opening.model_memory import ServedModels
-from tasks.opening.protocol import Models
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings

@@ -11,8 +11,8 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.records import Side
 from metric_core.stages import PRODUCT_STAGES, Stage
+from tasks.models.protocol import Models
 from tasks.models.recognizers.detection import CERTAIN, UNKNOWN, detect_language
-from tasks.opening.protocol import Models
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.runtime.usage import StageUsage

@@ -22,7 +22,7 @@ from metric_core.stages import Product, Stage
 from tasks.models.judges.answer_cells import reply_cell
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.key_point_options import KeyPointOptions

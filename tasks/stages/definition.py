@@ -9,7 +9,7 @@ import pyarrow as pa
 from metric_core.prompts.judge_questions import Kind
 from metric_core.question_kinds import QuestionKind
 from metric_core.stages import JUDGED, Stage
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
 from tasks.runtime.usage import StageUsage

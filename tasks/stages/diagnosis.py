@@ -13,7 +13,7 @@ from metric_core.evidence import Evidence
 from metric_core.records import Side
 from metric_core.schemas import REPLY_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples

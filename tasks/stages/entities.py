@@ -12,9 +12,9 @@ from metric_core import reasons
 from metric_core.metrics.context_entity_recall import normalize_entity
 from metric_core.records import AnswerStatus, Sample, Side
 from metric_core.stages import Product, Stage
+from tasks.models.protocol import Models
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer, copies_text
 from tasks.models.recognizers.wanted_names import WantedNames, letters_of
-from tasks.opening.protocol import Models
 from tasks.options.judged_settings import StoredSettings
 from tasks.options.language_options import LanguageOptions
 from tasks.runtime.usage import StageUsage, work_of

@@ -14,7 +14,7 @@ from metric_core import reasons
 from metric_core.records import AnswerStatus, Pair, Sample
 from metric_core.stages import Product, Stage
 from tasks.models.embedders.protocol import coverage_of
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
 from tasks.runtime.usage import StageUsage, work_of

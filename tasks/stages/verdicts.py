@@ -23,7 +23,7 @@ from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.judges.answer_cells import reply_cell, verdict_cells
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage

@@ -11,9 +11,9 @@ import pyarrow as pa
 from metric_core.stages import Stage
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.protocol import Judge
+from tasks.models.protocol import Models
 from tasks.models.recognizers.protocol import EntityRecognizer
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.opening.protocol import Models
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.settings import Settings

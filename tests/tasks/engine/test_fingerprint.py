@@ -16,8 +16,8 @@ from tasks.models.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge
+from tasks.models.protocol import Models
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.opening.protocol import Models
 from tasks.opening.run_models import RunModels
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.runtime.model_folder import folder_revision

@@ -10,7 +10,7 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import JUDGED, PRODUCT_STAGES, Stage
 from tasks.engine.registry import LEVELS, STAGES
-from tasks.opening.protocol import Models
+from tasks.models.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tests.structure.house import PACKAGES, ROOT, modules
