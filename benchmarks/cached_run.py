@@ -37,12 +37,12 @@ from deployments.local_server import ServerAddress, ensure_server, stop_server
 from deployments.web.http_guard import basic_authorization
 from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
+from tasks.rows.records import add_missing_columns
 from tasks.rows.row_digests import row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.segment_files import INDEX, ROWS, SegmentNote, decode_index
 from tasks.rows.stage_rows import StageRows
 from tasks.runs.run_folder import table_name
-from tasks.tables.records import add_missing_columns
 
 ASSAY = str(Path(sys.executable).with_name("assay"))
 JUDGED = ("faithfulness", "context_precision", "context_recall", "factual_correctness")

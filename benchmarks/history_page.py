@@ -29,7 +29,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
 from tasks.history.recorded_run import RecordedRun, missed_run_id
 from tasks.reports.history.history_page import write_history_page
-from tasks.tables.records import build_table
+from tasks.rows.records import build_table
 
 NAME = "handbook-nightly"
 START = datetime(2023, 3, 1, 4, 30, tzinfo=UTC)

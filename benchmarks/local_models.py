@@ -30,9 +30,9 @@ from metric_core.stages import Product, Stage
 from tasks.models.embedders.minilm import MODEL, TOKENIZER, MiniLm
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer
 from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
+from tasks.rows.records import build_table, read_samples_table
+from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.entities import EntitiesSettings, entities
-from tasks.tables.records import build_table, read_samples_table
-from tasks.tables.sample_evidence import read_evidence
 
 ROWS = Path(__file__).resolve().parents[2] / "shared" / "peer" / "bench_rows.jsonl"
 ENTITIES_MS, EMBEDDER_MS, VECTOR_DIFFERENCE = 20.0, 45.0, 1e-5

@@ -32,11 +32,11 @@ from tasks.models.judges.protocol import Judge
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table
 from tasks.stages.claims import ClaimsSettings, claims
 from tasks.stages.questions import QuestionsSettings, questions
 from tasks.stages.ratings import RatingsSettings, ratings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.records import build_table
 
 ROWS = STUB.with_name("bench_rows.jsonl")
 METRICS = (

@@ -196,8 +196,8 @@ def _tables(root: str, rows: int) -> Any:
     from tasks.rows.computed_tables import RunTables  # noqa: PLC0415
     from tasks.rows.row_store import RowStore  # noqa: PLC0415
     from tasks.rows.stage_rows import StageRows  # noqa: PLC0415
+    from tasks.rows.table_store import TableStore  # noqa: PLC0415
     from tasks.runtime.usage import StageUsage  # noqa: PLC0415
-    from tasks.tables.table_store import TableStore  # noqa: PLC0415
 
     store, generator, samples, places = RowStore(root), np.random.default_rng(1), [], []
     for start in range(0, rows, SHARD_ROWS):

@@ -27,8 +27,8 @@ from tasks.engine.registry import LEVELS, STAGES
 from tasks.opening.run_models import RunModels
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.plugins.metric_lookup import parse_metric
-from tasks.tables.records import build_table, read_samples_table
-from tasks.tables.sample_evidence import read_evidence
+from tasks.rows.records import build_table, read_samples_table
+from tasks.rows.sample_evidence import read_evidence
 
 Floats = NDArray[np.float64]
 

@@ -23,10 +23,10 @@ from tasks.rows.computed_tables import RunTables
 from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.table_store import Samples
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
 from tasks.runtime.threads import map_threads
-from tasks.tables.table_store import Samples
 
 _Start: TypeAlias = Callable[[Shard], Callable[[], Shard]]
 """Starts the computation of a shard, and returns a function that waits for its results and returns the shard."""

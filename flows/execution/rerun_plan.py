@@ -23,13 +23,13 @@ from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.record.run_record import RunRecord
+from tasks.rows.table_store import TableStore
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_changes import find_row_changes
 from tasks.runtime.wording import prefix_place
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.samples import SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
-from tasks.tables.table_store import TableStore
 
 _NOT_CONTENT = frozenset({"extras"})
 """Columns of a sample that no stage reads."""

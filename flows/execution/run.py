@@ -24,10 +24,10 @@ from tasks.processes.judge_service import launch_for_scope
 from tasks.record.findings import HasEntry
 from tasks.record.other_runs import RunReference
 from tasks.record.run_record import RunRecord
+from tasks.rows.tables_in_use import mark_in_use
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home
-from tasks.tables.tables_in_use import mark_in_use
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
 from tasks.record.judge_quality import Certificate, ChangeEntry
 from tasks.record.stored_figures import JudgeName
+from tasks.rows.records import build_table, read_samples_table
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_family import warn_of_family
 from tasks.runtime.release import version
 from tasks.stages.verdicts import VerdictsSettings
-from tasks.tables.records import build_table, read_samples_table
 
 QUESTIONS = 300
 """Largest number of questions of a certificate."""

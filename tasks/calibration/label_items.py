@@ -19,9 +19,9 @@ from metric_core.joint_contexts import contexts_of
 from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKey, VerdictKind
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.run_labels import PART
+from tasks.rows.records import read_samples_table
+from tasks.rows.sample_evidence import read_asked_probabilities, read_evidence
 from tasks.runs.finished_run import FinishedRun
-from tasks.tables.records import read_samples_table
-from tasks.tables.sample_evidence import read_asked_probabilities, read_evidence
 
 _DIGEST = 32
 """Length of a digest, in hexadecimal digits."""

@@ -28,16 +28,16 @@ from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import RunLabels
-from tasks.runs.finished_run import FinishedRun
-from tasks.sources import SourceOptions
-from tasks.sources.single_columns import read_columns
-from tasks.tables.records import read_samples_table
-from tasks.tables.sample_evidence import (
+from tasks.rows.records import read_samples_table
+from tasks.rows.sample_evidence import (
     AskedProbabilities,
     map_probabilities,
     read_asked_probabilities,
     read_evidence,
 )
+from tasks.runs.finished_run import FinishedRun
+from tasks.sources import SourceOptions
+from tasks.sources.single_columns import read_columns
 
 LEAST_ROWS = 4
 FEW_ROWS = 50

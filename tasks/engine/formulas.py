@@ -25,7 +25,7 @@ from tasks.stages.definition import StageDefinition
 
 _FORMULAS = (
     "metric_core.",
-    "tasks.tables.sample_evidence.",
+    "tasks.rows.sample_evidence.",
     "tasks.models.recognizers.detection.",
     "tasks.models.recognizers.scripts.",
 )

@@ -13,7 +13,7 @@ from tasks.rows.places import Places
 from tasks.rows.row_digests import digest_rows, row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
-from tasks.tables.table_store import Samples
+from tasks.rows.table_store import Samples
 
 Given: TypeAlias = Callable[[RowStore, Stage, pa.Array], Places]
 """Returns the places of results that are taken as they are, by stage and row id; the others are missing."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from metric_core.errors import AssayError
 from tasks.model_clients.observed_model import Kind, ObservedModel
 from tasks.model_clients.recognize import Seen
-from tasks.tables.table_files import MODELS, atomic_fs_write, filesystem, storage_errors
+from tasks.rows.table_files import MODELS, atomic_fs_write, filesystem, storage_errors
 
 _SUFFIX = ".json"
 

@@ -11,8 +11,8 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
+from tasks.rows.table_store import Samples
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import Samples
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from metric_core.stages import Stage
 from tasks.rows.segment_files import DATA, INDEX, ROWS, SegmentNote, decode_index, digest_file, is_segment_file
+from tasks.rows.table_files import RUNNING, SOURCES, filesystem, storage_errors, translate_errors
+from tasks.rows.table_store import content_digest
 from tasks.runtime.atomic_files import is_temporary
-from tasks.tables.table_files import RUNNING, SOURCES, filesystem, storage_errors, translate_errors
-from tasks.tables.table_store import content_digest
 
 _SOURCE = re.compile(r"data-[0-9a-f]{16}\.(parquet|jsonl)|[0-9a-f]{16}\.fetched\.json")
 """Pattern of the names of data files; a user may have other files in a folder of this name."""

@@ -21,6 +21,8 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.rows.cached_usage import share_of
 from tasks.rows.inventory import Inventory
+from tasks.rows.merge import take_rows
+from tasks.rows.records import add_missing_columns
 from tasks.rows.row_digests import DIGEST_BYTES
 from tasks.rows.segment_files import (
     DATA,
@@ -35,11 +37,9 @@ from tasks.rows.segment_files import (
     written_time,
 )
 from tasks.rows.segment_reader import number_ranges
+from tasks.rows.table_files import is_local, storage_errors
+from tasks.rows.table_store import conform
 from tasks.runtime.usage import StageUsage
-from tasks.tables.merge import take_rows
-from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import is_local, storage_errors
-from tasks.tables.table_store import conform
 
 MERGED_SAMPLES = 2000
 """Number of samples of a merged segment; segments with fewer than half of them are merged."""

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from tasks.rows.inventory import Entry, Inventory
 from tasks.rows.merge_segments import merge_segments
 from tasks.rows.segment_files import INDEX
-from tasks.tables.table_files import is_local, translate_errors
-from tasks.tables.tables_in_use import start_times
+from tasks.rows.table_files import is_local, translate_errors
+from tasks.rows.tables_in_use import start_times
 
 YOUNGEST = timedelta(hours=1)
 """Files used within this time are never removed: a run in progress may need them."""

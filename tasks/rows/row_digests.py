@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.tables.merge import find_positions
+from tasks.rows.merge import find_positions
 
 DIGEST_BYTES = 16
 

@@ -37,9 +37,9 @@ from tasks.rows.segment_files import (
 )
 from tasks.rows.segment_reader import SegmentReader
 from tasks.rows.stage_rows import StageRows, bounds_from
+from tasks.rows.table_files import filesystem, is_local, storage_errors, touch
+from tasks.rows.table_store import conform
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import filesystem, is_local, storage_errors, touch
-from tasks.tables.table_store import conform
 
 VERIFIED_BYTES = 64 << 20
 """Size of the files that are verified at a time."""

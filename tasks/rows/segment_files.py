@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict
 
 from metric_core.stages import Stage
 from tasks.rows.row_digests import DIGEST, DIGEST_BYTES, Digests
+from tasks.rows.table_files import atomic_fs_write, storage_errors
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import atomic_fs_write, storage_errors
 
 ROWS = "rows"
 """Name of the folder of segments in a table store."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
+from tasks.rows.merge import take_rows
 from tasks.rows.places import Places, Segment
-from tasks.tables.merge import take_rows
-from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import open_stored
+from tasks.rows.records import add_missing_columns
+from tasks.rows.table_files import open_stored
 
 MOST_BYTES = 32 << 20
 """Size of the decoded segments that stay in memory."""

@@ -8,12 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from metric_core.stages import Stage
+from tasks.rows.merge import take_rows
 from tasks.rows.places import Places
 from tasks.rows.row_digests import Digests
 from tasks.rows.stage_rows import StageRows
+from tasks.rows.table_store import Samples
 from tasks.runtime.usage import StageUsage
-from tasks.tables.merge import take_rows
-from tasks.tables.table_store import Samples
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from metric_core.records import AnswerStatus
 from metric_core.stages import JUDGED, Stage
+from tasks.rows.merge import sort_rows, take_rows
 from tasks.rows.row_digests import Digests, bounds_of, digest_rows
 from tasks.rows.segment_reader import number_ranges
-from tasks.tables.merge import sort_rows, take_rows
 
 
 @dataclass(frozen=True, slots=True)

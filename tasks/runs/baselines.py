@@ -29,9 +29,9 @@ from fsspec.core import url_to_fs
 from pydantic import BaseModel, ValidationError
 
 from metric_core.errors import AssayError, ConfigError
+from tasks.rows.table_files import atomic_fs_write, storage_errors, translate_errors
 from tasks.runs.index_versions import IndexVersion, newest
 from tasks.runtime.home import assay_home
-from tasks.tables.table_files import atomic_fs_write, storage_errors, translate_errors
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """Pattern of the id of an index, which becomes part of file names and of a resource's id."""

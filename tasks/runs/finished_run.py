@@ -16,10 +16,10 @@ from metric_core.records import Status
 from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.record.run_summary import RunSummary
+from tasks.rows.records import add_missing_columns
 from tasks.runs import run_folder
 from tasks.runs.file_checks import check_cells, check_table, unreadable_error
 from tasks.runs.row_groups import RowGroups, iterate_shards
-from tasks.tables.records import add_missing_columns
 
 
 class FinishedRun:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.stages import Stage
+from tasks.rows.merge import select_rows
+from tasks.rows.records import add_missing_columns
 from tasks.runs.file_checks import unreadable_error
-from tasks.tables.merge import select_rows
-from tasks.tables.records import add_missing_columns
 
 
 def iterate_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -17,10 +17,10 @@ from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError
 from tasks.record.record_files import read_header
+from tasks.rows.table_files import storage_errors
 from tasks.runs.run_folder import LOCK, MANIFEST
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.home import assay_home
-from tasks.tables.table_files import storage_errors
 
 YOUNGEST = timedelta(hours=1)
 """Runs that started within this time are never removed."""

@@ -1,6 +1,6 @@
 """Write files atomically: readers find the whole file or none.
 
-Content goes into a temporary file beside the target, which is then renamed. `tasks.tables.table_files` does the same
+Content goes into a temporary file beside the target, which is then renamed. `tasks.rows.table_files` does the same
 for stores behind fsspec URLs. A structure test refuses other ways to write files.
 """
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
+from tasks.rows.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch
 from tasks.runtime.jsonl_text import to_json_lines
 from tasks.runtime.stored_data import stored_name
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
-from tasks.tables.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch
 
 if TYPE_CHECKING:
     from datasets import Dataset

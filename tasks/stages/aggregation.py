@@ -15,15 +15,15 @@ from tasks.models.protocol import Models
 from tasks.models.recognizers.detection import CERTAIN, UNKNOWN, detect_language
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
-from tasks.runtime.usage import StageUsage
-from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
-from tasks.tables.sample_evidence import (
+from tasks.rows.records import build_table, read_asked_samples
+from tasks.rows.sample_evidence import (
     AskedProbabilities,
     map_probabilities,
     read_asked_probabilities,
     read_evidence,
 )
+from tasks.runtime.usage import StageUsage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 
 
 class AggregationSettings(VerdictOptions):

@@ -26,9 +26,9 @@ from tasks.models.protocol import Models
 from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.key_point_options import KeyPointOptions
+from tasks.rows.records import build_table, read_samples_table
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.key_point_writing import write_key_points
-from tasks.tables.records import build_table, read_samples_table
 
 _NOTHING_FOUND = {
     Side.RESPONSE: reasons.NO_RESPONSE_CLAIMS,

@@ -15,9 +15,9 @@ from metric_core.schemas import REPLY_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.models.protocol import Models
 from tasks.options.settings import Settings
+from tasks.rows.records import build_table, read_asked_samples
+from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
-from tasks.tables.sample_evidence import read_evidence
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
 _UNREAD = (*REPLY_COLUMNS, "statement", "premise_text", "feedback", "probabilities")

@@ -17,9 +17,9 @@ from tasks.models.recognizers.protocol import Entity, EntityRecognizer, copies_t
 from tasks.models.recognizers.wanted_names import WantedNames, letters_of
 from tasks.options.judged_settings import StoredSettings
 from tasks.options.language_options import LanguageOptions
+from tasks.rows.records import build_table, read_samples_table
 from tasks.runtime.usage import StageUsage, work_of
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
 
 
 class EntitiesSettings(StoredSettings, LanguageOptions):

@@ -19,8 +19,8 @@ from tasks.models.judges.protocol import GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table, read_asked_samples
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
 
 Explained: TypeAlias = Literal["unsupported", "all", "ratings"]
 """Explained answers: verdicts on claims that say no, all verdicts on claims and all ratings, or all ratings."""

@@ -17,8 +17,8 @@ from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
+from tasks.rows.records import build_table, read_samples_table
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
 
 
 class FollowUpsSettings(JudgedSettings):

@@ -14,8 +14,8 @@ from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table, read_asked_samples
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
 
 _ASKED_BY_ANY = RATING_KINDS[: RATING_KINDS.index(QuestionKind.PASSAGE_RELEVANCE)]
 """Kinds that determine the tables of all runs, whichever metrics they have; a later one comes with the metric that asks

@@ -26,13 +26,13 @@ from tasks.options.option import implementation_fields
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import DataOptions
 from tasks.record.run_record import BadRowNote, RetrievalRecord
+from tasks.rows.table_files import SOURCES, atomic_fs_write, filesystem, touch
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.in_memory import save_rows
 from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tasks.sources.redaction import Redaction
 from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.stages.samples import SamplesResult, note_bad_row
-from tasks.tables.table_files import SOURCES, atomic_fs_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000

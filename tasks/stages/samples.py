@@ -12,12 +12,12 @@ from tasks.options.source_options import DataOptions
 from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.record.judgments import JudgmentsRecord
 from tasks.record.run_record import BadRowNote
+from tasks.rows.table_store import Samples, TableStore
 from tasks.runs.carried_evidence import warn_about_judgments
 from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
-from tasks.tables.table_store import Samples, TableStore
 
 
 class SamplesSettings(SlicingOptions, GroupingOptions, DataOptions):

@@ -17,9 +17,9 @@ from tasks.models.embedders.protocol import coverage_of
 from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
+from tasks.rows.records import build_table, read_asked_samples
 from tasks.runtime.usage import StageUsage, work_of
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
 
 BLANK = " "
 """Text that is embedded in place of an empty one, for which embedders have no vector."""

@@ -26,9 +26,9 @@ from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table, read_asked_samples
+from tasks.rows.sample_evidence import add_verdicts, read_evidence
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_asked_samples
-from tasks.tables.sample_evidence import add_verdicts, read_evidence
 
 _PARTIAL = {"kind": VerdictKind.PARTIAL_SUPPORT}
 """Cell of the second verdict that an answer in three levels gives: whether there is any support."""

@@ -26,7 +26,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 from tasks.rows.stage_rows import StageRows
-from tasks.tables.table_store import conform, content_digest
+from tasks.rows.table_store import conform, content_digest
 from tests.tasks.builders import GivenModels
 
 _PRODUCT_OF_METRICS = {

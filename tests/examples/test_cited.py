@@ -11,10 +11,10 @@ from metric_core.metrics.registry import parse_request
 from metric_core.records import Status
 from metric_core.stages import Product, Stage
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import read_samples_table
+from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.claims import ClaimsSettings, claims
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.records import read_samples_table
-from tasks.tables.sample_evidence import read_evidence
 from tests.tasks.builders import run_stage, samples_table
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -36,7 +36,7 @@ for limit, config in json.load(sys.stdin):
 CLOSED = """
 import os, sys
 from metric_core.errors import AssayError
-from tasks.tables.table_store import TableStore
+from tasks.rows.table_store import TableStore
 from tests.tasks.builders import samples_table
 table = samples_table({"user_input": "Why?"})
 TableStore(sys.argv[2]).write(table)

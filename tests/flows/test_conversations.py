@@ -14,10 +14,10 @@ from flows.planning.planner import draft_plan
 from metric_core.records import Sample
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
+from tasks.rows.records import build_table, read_samples_table
 from tasks.rows.row_store import RowStore
+from tasks.rows.table_store import TableStore
 from tasks.sources import SourceOptions, read_samples
-from tasks.tables.records import build_table, read_samples_table
-from tasks.tables.table_store import TableStore
 from tests.structure.house import ROOT
 from tests.tasks.builders import says, script
 

@@ -12,7 +12,7 @@ EXCEPTIONS = {
     "tasks/runtime/atomic_files.py": "the place that writes",
     "tasks/runtime/writable.py": "an empty file that shows whether a folder can be written",
     "tasks/processes/system_processes.py": "the log of another process",
-    "tasks/tables/table_files.py": "the same for stores behind URLs; object stores show a file when it is whole",
+    "tasks/rows/table_files.py": "the same for stores behind URLs; object stores show a file when it is whole",
 }
 TEMPORARY = {"temporary", "sink", "buffer"}
 """Names of what may be written: the path that `atomic_file` yields, and buffers in memory."""

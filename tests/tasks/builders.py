@@ -17,8 +17,8 @@ from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.settings import Settings
+from tasks.rows.records import build_table
 from tasks.stages.definition import StageDefinition, StageOutput, Tables
-from tasks.tables.records import build_table
 
 
 def samples_table(*rows: Mapping[str, Any]) -> pa.Table:

@@ -18,9 +18,9 @@ from tasks.findings.repeats.repeated_questions import RepeatedQuestions
 from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.run_models import RunModels
 from tasks.rows.computed_tables import RunTables
+from tasks.rows.merge import select_rows
 from tasks.runtime.usage import Usage
 from tasks.stages.definition import Tables
-from tasks.tables.merge import select_rows
 
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 """Stages that ask a judge for labels; the texts that it writes are not asked for again."""

@@ -11,11 +11,11 @@ from metric_core.evidence_spans import PlacedSpan
 from metric_core.metrics.graded_rankings import GIVEN, JUDGE, is_passage_template, ranked_passages
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Stage
+from tasks.rows.records import add_missing_columns
 from tasks.runs.run_folder import STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.atomic_files import write_output
 from tasks.sources.chunk_file import text_id
-from tasks.tables.records import add_missing_columns
 
 QRELS = pa.schema(
     [

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from metric_core.errors import SourceError
 from metric_core.parsing.regular_files import regular
+from tasks.rows.table_files import is_local
 from tasks.sources.readers.read_limits import BoundedStream, Expansion
-from tasks.tables.table_files import is_local
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_tables import ANSWERS
-from tasks.tables.tables_in_use import mark_in_use
+from tasks.rows.tables_in_use import mark_in_use
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.cache.helpers import key_of
 from tests.tasks.rows.test_prune_tables import age, write_segment

@@ -21,14 +21,14 @@ from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.options.settings import Settings
 from tasks.rows.computed_tables import RunTables
+from tasks.rows.records import build_table
 from tasks.rows.row_digests import digest_rows
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
 from tasks.rows.stage_rows import StageRows
+from tasks.rows.table_store import Samples, TableStore
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
-from tasks.tables.records import build_table
-from tasks.tables.table_store import Samples, TableStore
 from tests.tasks.builders import samples_table
 
 FAILS = "fails"

@@ -16,8 +16,8 @@ from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import Digests
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.table_store import Samples, TableStore
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import Samples, TableStore
 from tests.tasks.engine.small_runs import make_plan, run_small, samples
 
 PATTERNS = st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=6), max_size=5)

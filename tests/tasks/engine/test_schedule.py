@@ -18,14 +18,14 @@ from tasks.engine.schedule import Schedule, StageWindows, StoppedError, open_sch
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.options.settings import Settings
 from tasks.rows.places import Places
+from tasks.rows.records import build_table
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.table_store import TableStore
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.threads import ThreadLimitError
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
-from tasks.tables.records import build_table
-from tasks.tables.table_store import TableStore
 from tests.tasks.engine.small_runs import rows_of_samples, samples
 
 ROWS = 20

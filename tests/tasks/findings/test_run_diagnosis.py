@@ -22,9 +22,9 @@ from tasks.findings.diagnosis.diagnosis_view import (
 )
 from tasks.findings.diagnosis.run_diagnosis import count_diagnoses
 from tasks.reports.run.report_page import write_report
+from tasks.rows.table_store import conform
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, table_name
 from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
-from tasks.tables.table_store import conform
 from tests.tasks.builders import run_stage
 from tests.tasks.reports import folders
 

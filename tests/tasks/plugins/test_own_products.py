@@ -18,8 +18,8 @@ from metric_core.stages import Product, Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.plugins.load_object import load_object
 from tasks.plugins.metric_lookup import _find_custom, find_metric, parse_metric
+from tasks.rows.records import build_table
 from tasks.stages.aggregation import AggregationSettings, aggregation
-from tasks.tables.records import build_table
 from tests.tasks.builders import run_stage, samples_table
 
 SHARED = """

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from metric_core.stages import Stage
 from tasks.rows.places import Places
+from tasks.rows.records import build_table
 from tasks.rows.row_digests import Digests, digest_rows, row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.stage_rows import StageRows
 from tasks.runtime.usage import StageUsage
-from tasks.tables.records import build_table
 
 STAGE = Stage.QUESTIONS
 

@@ -9,8 +9,8 @@ from metric_core.schemas import QUESTIONS
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
+from tasks.rows.table_store import TableStore
 from tasks.runs.row_groups import iterate_shards
-from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 from tests.tasks.rows.row_results import STAGE, append
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.rows.row_store import RowStore
-from tasks.tables.table_files import filesystem
+from tasks.rows.table_files import filesystem
 from tests.scale.object_store import BUCKET, running_object_store
 from tests.tasks.rows.row_results import RECIPE, STAGE, append, find, keys_of
 

@@ -11,13 +11,13 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from metric_core.errors import AssayError
+from tasks.rows import tables_in_use
 from tasks.rows.inventory import Inventory
 from tasks.rows.prune_tables import prune_tables
 from tasks.rows.row_store import RowStore
+from tasks.rows.table_files import RUNNING, atomic_fs_write, filesystem
+from tasks.rows.table_store import TableStore
 from tasks.sources.in_memory import save_rows
-from tasks.tables import tables_in_use
-from tasks.tables.table_files import RUNNING, atomic_fs_write, filesystem
-from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 from tests.tasks.rows.row_results import RECIPE, append, find
 from tests.waiting import wait_until

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from metric_core.schemas import SAMPLES, SCHEMAS
 from metric_core.stages import Stage
+from tasks.rows.records import build_table
 from tasks.rows.row_digests import bounds_of, digest_rows, row_keys
-from tasks.tables.records import build_table
 from tests.tasks.builders import samples_table
 
 GOLDEN = ["acd108b6b65eacb3b30d4e5a572f2321", "389c6668781ba083357693bf6a7ebe6d", "ef15b0d7ac71a06d749a51e8211b4fa3"]

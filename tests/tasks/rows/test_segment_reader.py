@@ -16,7 +16,7 @@ from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import DIGEST
 from tasks.rows.row_store import RowStore
 from tasks.rows.segment_reader import SegmentReader
-from tasks.tables.table_store import TableStore
+from tasks.rows.table_store import TableStore
 from tests.tasks.builders import samples_table
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.stages import Stage
+from tasks.rows.records import build_table
 from tasks.rows.row_digests import digest_rows
 from tasks.rows.stage_rows import StageRows, interleave
-from tasks.tables.records import build_table
 from tests.tasks.engine.small_runs import claims_table, verdicts_table
 
 RESPONSES = st.lists(st.sampled_from(["", "one", "one two", "fails", "one fails three"]), max_size=7)

@@ -9,12 +9,12 @@ from metric_core.errors import SourceError
 from metric_core.evidence_spans import SpanState
 from metric_core.records import Sample
 from tasks.comparison.run_differences import TEST_COLUMNS
+from tasks.rows.records import read_samples_table
 from tasks.runs.carried_evidence import describe_judgments, warn_about_judgments
 from tasks.runs.row_changes import find_row_changes
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.chunk_file import read_chunks, text_id
 from tasks.sources.sample_reader import SampleReader
-from tasks.tables.records import read_samples_table
 from tests.tasks.sources.helpers import read, write_lines
 
 FEE, DOGS = "The fee is 40 euros a year.", "Dogs are not allowed on board the ferry."

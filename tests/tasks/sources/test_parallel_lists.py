@@ -12,7 +12,7 @@ from metric_core.columns import PARALLEL_COLUMNS
 from metric_core.evidence import Evidence
 from metric_core.metrics.registry import parse_request
 from metric_core.records import Score
-from tasks.tables.records import read_samples_table
+from tasks.rows.records import read_samples_table
 from tests.tasks.sources.helpers import column, read, write_lines
 
 ITEMS: Mapping[str, list[Any]] = {

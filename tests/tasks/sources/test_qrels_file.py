@@ -11,8 +11,8 @@ import pytest
 
 from metric_core.errors import BadRowsError, SourceError
 from metric_core.schemas import SAMPLES
+from tasks.rows.records import read_samples_table
 from tasks.sources.readers import read_limits
-from tasks.tables.records import read_samples_table
 from tests.tasks.sources.helpers import column, read, write_lines
 
 ROWS = [

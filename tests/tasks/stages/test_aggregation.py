@@ -12,8 +12,8 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.metrics.registry import parse_request
 from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table
 from tasks.stages.aggregation import AggregationSettings, aggregation
-from tasks.tables.records import build_table
 from tests.tasks.builders import run_stage, samples_table
 
 CLAIM = {"row_id": "row-1", "side": "response", "claim_id": "response:0", "text": "It rains.", "status": "answered"}

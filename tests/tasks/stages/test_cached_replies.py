@@ -18,8 +18,8 @@ from tasks.models.judges.scripted import ScriptedJudge
 from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table
 from tasks.stages import claims, explanations, questions, ratings, verdicts
-from tasks.tables.records import build_table
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 
 Script: TypeAlias = Callable[[JudgeQuestion], Any]

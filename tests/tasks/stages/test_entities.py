@@ -15,10 +15,10 @@ from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_models import CachedRecognizer
 from tasks.models.recognizers.protocol import Entity, RecognizerIdentity
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.rows.records import read_samples_table
+from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.definition import StageOutput
 from tasks.stages.entities import EntitiesSettings, entities
-from tasks.tables.records import read_samples_table
-from tasks.tables.sample_evidence import read_evidence
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 
 NAMED = (Product.REFERENCE_ENTITIES, Product.REFERENCE_ENTITIES_IN_CONTEXTS)

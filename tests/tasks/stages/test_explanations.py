@@ -10,8 +10,8 @@ from metric_core import reasons
 from metric_core.stages import Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import build_table
 from tasks.stages.explanations import Explained, ExplanationsSettings, explanations
-from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 SAMPLE = {"retrieved_contexts": ["It rains.", "It snows."], "reference": "It is dry.", "response": "It pours."}

@@ -10,10 +10,10 @@ from metric_core.reasons import NEEDS_LANGUAGE_MODEL, NO_USABLE_REPLY
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.records import read_asked_samples
 from tasks.stages.follow_ups import FollowUpsSettings, follow_ups
 from tasks.stages.ratings import RatingsSettings, ratings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.records import read_asked_samples
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 BEFORE = "User: Where is the shop?\nAssistant: In Delft."

@@ -12,8 +12,8 @@ from metric_core.metrics.faithfulness import FAITHFULNESS
 from metric_core.records import Sample, Side, VerdictRequest
 from metric_core.stages import Product, Stage
 from tasks.options.metric_settings import MetricSettings
+from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.sample_evidence import read_evidence
 from tests.tasks.builders import cells, run_stage, samples_table, says, script
 from tests.tasks.stages.test_verdicts import NOISY, claims_table
 

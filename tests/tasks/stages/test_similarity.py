@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from metric_core import reasons
 from metric_core.stages import Product, Stage
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
+from tasks.rows.records import build_table
 from tasks.stages.similarity import SimilaritySettings, similarity
-from tasks.tables.records import build_table
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 
 pytestmark = pytest.mark.models

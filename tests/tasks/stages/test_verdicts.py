@@ -9,8 +9,8 @@ import pyarrow as pa
 from metric_core.records import Side
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
+from tasks.rows.records import build_table
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 

@@ -10,7 +10,7 @@ from datasets import load_dataset
 
 from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
-from tasks.tables.table_store import TableStore, content_digest
+from tasks.rows.table_store import TableStore, content_digest
 from tests.tasks.builders import samples_table
 
 

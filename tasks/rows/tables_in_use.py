@@ -11,8 +11,8 @@ from threading import Event
 import fsspec
 
 from metric_core.errors import AssayError
+from tasks.rows.table_files import RUNNING, atomic_fs_write, filesystem, storage_errors, translate_errors
 from tasks.runtime.threads import start_thread
-from tasks.tables.table_files import RUNNING, atomic_fs_write, filesystem, storage_errors, translate_errors
 
 HEARTBEAT_SECONDS = 300.0
 """Seconds between two heartbeats of a run."""

@@ -13,8 +13,8 @@ from fsspec.registry import _registry
 from metric_core.errors import AssayError, MissingDependencyError, StorageError
 from metric_core.schemas import SAMPLES
 from tasks.rows.prune_tables import prune_tables
-from tasks.tables.table_files import atomic_fs_write, filesystem, open_stored
-from tasks.tables.table_store import Samples, TableStore
+from tasks.rows.table_files import atomic_fs_write, filesystem, open_stored
+from tasks.rows.table_store import Samples, TableStore
 from tests.tasks.builders import samples_table
 
 

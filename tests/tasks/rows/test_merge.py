@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.stages import Stage
-from tasks.tables.merge import select_rows, sort_rows, take_rows
-from tasks.tables.records import build_table
+from tasks.rows.merge import select_rows, sort_rows, take_rows
+from tasks.rows.records import build_table
 
 
 def claims(*rows: tuple[str, str]) -> pa.Table:

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES, TableSchema
 from metric_core.stages import Stage
-from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import atomic_fs_write, filesystem, is_local, open_stored, storage_errors, touch
+from tasks.rows.records import add_missing_columns
+from tasks.rows.table_files import atomic_fs_write, filesystem, is_local, open_stored, storage_errors, touch
 
 
 @dataclass(frozen=True, slots=True)

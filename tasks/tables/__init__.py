@@ -1,1 +1,0 @@
-"""The table store: stage tables as Parquet files."""
