@@ -8,7 +8,7 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue
-from tasks.model_clients.observed_model import RecognizedModel
+from tasks.models.clients.observed_model import RecognizedModel
 from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,

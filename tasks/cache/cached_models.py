@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import ENTITIES, vectors
 from tasks.cache.get_or_compute import CachedComputation, Compute, OnValue
-from tasks.model_clients.observed_model import RecognizedModel
+from tasks.models.clients.observed_model import RecognizedModel
 from tasks.models.embedders.protocol import Embedder, EmbedderIdentity, TextCoverage, coverage_of
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity, copies_text
 from tasks.runtime import cancellation

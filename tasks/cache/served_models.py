@@ -7,8 +7,8 @@ from typing import Any
 
 from tasks.cache.answer_cache import DAMAGE, AnswerCache
 from tasks.cache.codec import Codec
-from tasks.model_clients.observed_model import Kind, ObservedModel
-from tasks.model_clients.recognize import Seen
+from tasks.models.clients.observed_model import Kind, ObservedModel
+from tasks.models.clients.recognize import Seen
 
 _MOST_MODELS = 64
 """Number of models of one name that are remembered; the oldest is forgotten."""

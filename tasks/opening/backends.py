@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import ConfigError
-from tasks.model_clients.observed_model import ModelMemory, NoMemory
+from tasks.models.clients.observed_model import ModelMemory, NoMemory
 from tasks.models.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.embedders.protocol import Embedder

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
-from tasks.model_clients.recognize import Seen, recognize
+from tasks.models.clients.observed_model import Kind, ObservedModel, RecognizedModel
+from tasks.models.clients.recognize import Seen, recognize
 from tasks.opening.caches import open_cache
 
 

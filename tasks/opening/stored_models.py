@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from metric_core.errors import AssayError
-from tasks.model_clients.observed_model import Kind, ObservedModel
-from tasks.model_clients.recognize import Seen
+from tasks.models.clients.observed_model import Kind, ObservedModel
+from tasks.models.clients.recognize import Seen
 from tasks.rows.table_files import MODELS, atomic_fs_write, filesystem, storage_errors
 
 _SUFFIX = ".json"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from metric_core.prompts.judge_questions import YES, ask_verdict
 from metric_core.question_kinds import QuestionKind
-from tasks.model_clients.request_trace import TracedRequest, trace_requests
+from tasks.models.clients.request_trace import TracedRequest, trace_requests
 from tasks.models.judges.protocol import ChoiceAnswer, Judge, JudgeIdentity
 from tasks.models.judges.routed_judge import judge_for
 

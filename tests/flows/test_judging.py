@@ -136,7 +136,7 @@ def test_single_judge_has_no_agreement(tmp_path: Path) -> None:
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeServer]]:
     """Yield a function that starts a fake server with an API key, with a short backoff of its judge."""
     monkeypatch.setenv("JUDGE_KEY", KEY)
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
     servers: list[FakeServer] = []
 
     def start(**options: Any) -> FakeServer:

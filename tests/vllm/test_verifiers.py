@@ -20,7 +20,7 @@ from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_verdict
 from metric_core.records import AnswerStatus, Sample
-from tasks.model_clients.request_trace import trace_requests
+from tasks.models.clients.request_trace import trace_requests
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.openai.probe import TOKENIZE
 from tasks.models.judges.verifiers.engine import ClaimPair

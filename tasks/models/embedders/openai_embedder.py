@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.errors import EmbedderError
-from tasks.model_clients.jobs import Request
-from tasks.model_clients.observed_model import NOT_READ, ModelMemory, NoMemory, RecognizedModel, Traits
-from tasks.model_clients.probe_result import ProbeResult, describe_unknown, describe_unprobed, read_probe
-from tasks.model_clients.replica import Reply, get_count, get_model
-from tasks.model_clients.served_model import ServedModel
+from tasks.models.clients.jobs import Request
+from tasks.models.clients.observed_model import NOT_READ, ModelMemory, NoMemory, RecognizedModel, Traits
+from tasks.models.clients.probe_result import ProbeResult, describe_unknown, describe_unprobed, read_probe
+from tasks.models.clients.replica import Reply, get_count, get_model
+from tasks.models.clients.served_model import ServedModel
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.models.embedders.windows import split_bytes
 from tasks.options.embedding_server_options import ServerEmbedderOptions

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tasks.model_clients import replica_pool
+from tasks.models.clients import replica_pool
 from tasks.runtime import database
 from tasks.runtime.retry import Backoff, retry, retry_async
 from tasks.sources.retrievers import fetcher

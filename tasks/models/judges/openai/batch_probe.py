@@ -5,10 +5,10 @@ The questions are those that identify the model, which were asked one by one: th
 
 from collections.abc import Mapping, Sequence
 
-from tasks.model_clients.jobs import Request
-from tasks.model_clients.joint_requests import BATCH, join_bodies, split_reply
-from tasks.model_clients.probe_result import ProbeResult, read_probe
-from tasks.model_clients.replica import Reply, get_choices
+from tasks.models.clients.jobs import Request
+from tasks.models.clients.joint_requests import BATCH, join_bodies, split_reply
+from tasks.models.clients.probe_result import ProbeResult, read_probe
+from tasks.models.clients.replica import Reply, get_choices
 from tasks.models.judges.openai.completion import is_readable
 from tasks.models.judges.openai.model_probe import PASSAGES, QUESTIONS
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer

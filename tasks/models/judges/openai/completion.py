@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core.prompts.reasoning import split_thought
-from tasks.model_clients.replica import Reply, get_choices, get_mapping
+from tasks.models.clients.replica import Reply, get_choices, get_mapping
 from tasks.models.judges.openai.context_window import TOO_LONG, is_overflow
 from tasks.models.judges.openai.label_probabilities import TokenStep
 

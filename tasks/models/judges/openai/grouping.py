@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metric_core.prompts.judge_questions import ChoiceQuestion
-from tasks.model_clients.joint_requests import Companions
+from tasks.models.clients.joint_requests import Companions
 from tasks.models.judges.openai.request_body import Body, choice_parameters
 from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions

@@ -12,10 +12,10 @@ from metric_core.prompts.judge_questions import YES_NO, ChoiceQuestion, Generate
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
 from metric_core.question_kinds import QuestionKind
-from tasks.model_clients.jobs import Request
-from tasks.model_clients.observed_model import NOT_READ, Traits
-from tasks.model_clients.probe_result import is_refused
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.jobs import Request
+from tasks.models.clients.observed_model import NOT_READ, Traits
+from tasks.models.clients.probe_result import is_refused
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai.completion import is_readable, read_completions
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.models.judges.openai.request_body import choice_request_bodies, generate_request_body

@@ -11,12 +11,12 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.metering.accounts import account_of
-from tasks.model_clients.jobs import Request, RequestObserver
-from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.observed_model import UNKNOWN, ModelMemory, NoMemory, RecognizedModel
-from tasks.model_clients.probe_result import ProbeResult, describe_unknown, describe_unprobed
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.served_model import ServedModel
+from tasks.models.clients.jobs import Request, RequestObserver
+from tasks.models.clients.joint_requests import Companions
+from tasks.models.clients.observed_model import UNKNOWN, ModelMemory, NoMemory, RecognizedModel
+from tasks.models.clients.probe_result import ProbeResult, describe_unknown, describe_unprobed
+from tasks.models.clients.replica import Reply
+from tasks.models.clients.served_model import ServedModel
 from tasks.models.judges.openai import label_probabilities
 from tasks.models.judges.openai.batch_probe import batch_request, takes_batches
 from tasks.models.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens

@@ -11,7 +11,7 @@ from typing import Any
 
 from metric_core.prompts.reasoning import split_thought
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica import Reply, usage_of
+from tasks.models.clients.replica import Reply, usage_of
 from tasks.models.judges.openai.completion import check_distribution
 from tasks.models.judges.openai.label_probabilities import decide_label, single_token_probabilities
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
-from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.probe_result import ProbeResult, describe_unknown, read_probe
-from tasks.model_clients.replica import Reply, get_choices, get_mapping, get_model, get_reported_count
-from tasks.model_clients.served_model import ServedModel
+from tasks.models.clients.jobs import Request, UnusableError
+from tasks.models.clients.probe_result import ProbeResult, describe_unknown, read_probe
+from tasks.models.clients.replica import Reply, get_choices, get_mapping, get_model, get_reported_count
+from tasks.models.clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, is_readable, read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer

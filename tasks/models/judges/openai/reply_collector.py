@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 
 A = TypeVar("A")
 

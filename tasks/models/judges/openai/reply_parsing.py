@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica import Reply, get_model, usage_of
+from tasks.models.clients.replica import Reply, get_model, usage_of
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import decide_label, label_probabilities
 from tasks.models.judges.openai.plain_label import parse_plain_label

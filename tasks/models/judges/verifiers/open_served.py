@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from metric_core.errors import ConfigError, JudgeError
-from tasks.model_clients.jobs import UnusableError
-from tasks.model_clients.observed_model import NOT_READ, ModelMemory, NoMemory, Traits
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.served_model import ServedModel
+from tasks.models.clients.jobs import UnusableError
+from tasks.models.clients.observed_model import NOT_READ, ModelMemory, NoMemory, Traits
+from tasks.models.clients.replica import Reply
+from tasks.models.clients.served_model import ServedModel
 from tasks.models.judges.verifiers.canaries import (
     canary_questions,
     find_order_problem,

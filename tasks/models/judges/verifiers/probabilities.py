@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import TokenStep
 from tasks.options.profile import ClassReading, DecisionReading, ScoreReading, SpanReading, TokenReading

@@ -8,10 +8,10 @@ from typing import Any
 
 from metric_core.errors import JudgeError
 from tasks.metering.accounts import account_of
-from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.probe_result import ProbeResult, describe_unknown, read_probe
-from tasks.model_clients.replica import Reply, get_model, usage_of
-from tasks.model_clients.served_model import ServedModel
+from tasks.models.clients.jobs import Request, UnusableError
+from tasks.models.clients.probe_result import ProbeResult, describe_unknown, read_probe
+from tasks.models.clients.replica import Reply, get_model, usage_of
+from tasks.models.clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import is_readable, read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.probe import TOKENIZE, read_token_count

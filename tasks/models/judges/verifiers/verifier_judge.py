@@ -10,8 +10,8 @@ from metric_core import reasons
 from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, GenerateQuestion, Kind
 from metric_core.question_kinds import ON_CLAIMS
 from metric_core.records import AnswerStatus
-from tasks.model_clients.observed_model import RecognizedModel
-from tasks.model_clients.probe_result import describe_unprobed
+from tasks.models.clients.observed_model import RecognizedModel
+from tasks.models.clients.probe_result import describe_unprobed
 from tasks.models.judges.highlights import spans_reply
 from tasks.models.judges.protocol import (
     ChoiceAnswer,

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tasks.model_clients.event_loop import EventLoopThread
+from tasks.models.clients.event_loop import EventLoopThread
 
 
 class EmbeddingServer:

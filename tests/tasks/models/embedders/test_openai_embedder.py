@@ -20,7 +20,7 @@ from tests.tasks.models.judges.openai.test_served_model import memory_of
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
     running = EmbeddingServer()
     yield running
     running.stop()

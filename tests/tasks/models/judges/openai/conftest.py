@@ -25,8 +25,8 @@ def serve() -> Iterator[Serve]:
 @pytest.fixture
 def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
     """Return a function that opens a judge with short pauses between retries."""
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
-    monkeypatch.setattr("tasks.model_clients.replica_pool.PROBES", Backoff(0.02, 0.05))
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.replica_pool.PROBES", Backoff(0.02, 0.05))
     opened: list[OpenAIJudge] = []
 
     def open_one(*servers: FakeServer, **options: Any) -> OpenAIJudge:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tasks.model_clients.event_loop import EventLoopThread
+from tasks.models.clients.event_loop import EventLoopThread
 from tasks.models.judges.openai.model_probe import SYSTEM
 
 FULL = frozenset(

@@ -12,7 +12,7 @@ import pytest
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.prompts.judge_questions import ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica_pool import PROBES
+from tasks.models.clients.replica_pool import PROBES
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
@@ -69,7 +69,7 @@ def test_retry_after_is_respected(serve: Serve, open_judge: OpenJudge, monkeypat
         pauses.append(retry_after)
         return 0.0
 
-    monkeypatch.setattr("tasks.model_clients.replica_pool.backoff_seconds", remember)
+    monkeypatch.setattr("tasks.models.clients.replica_pool.backoff_seconds", remember)
     server = serve(say=Every(4, Fault(429, headers={"Retry-After": "7"})))
     open_judge(server).choose(QUESTIONS[:8])
     assert set(pauses) == {7.0}

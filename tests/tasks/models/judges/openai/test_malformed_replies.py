@@ -8,7 +8,7 @@ import pytest
 
 from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from metric_core.prompts.judge_questions import ask_verdict
-from tasks.model_clients.backoff import LONGEST, LONGEST_ASKED_FOR, backoff_seconds, retry_after_seconds
-from tasks.model_clients.event_loop import EventLoopThread
-from tasks.model_clients.lane import choose_replica
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.backoff import LONGEST, LONGEST_ASKED_FOR, backoff_seconds, retry_after_seconds
+from tasks.models.clients.event_loop import EventLoopThread
+from tasks.models.clients.lane import choose_replica
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai.context_window import is_overflow, remaining_tokens
 from tasks.models.judges.openai.request_body import max_label_tokens, serialize_labels
 from tasks.models.judges.openai.server_features import ChoiceConstraint

@@ -76,7 +76,7 @@ def test_all_kinds_of_questions(start: Start) -> None:
 
 
 def test_faults(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
     port = free_port()
     start(port, "--fail-every", "7", "--fail-status", "500", "--bad-json-every", "5")
     judge = _judge(port)
@@ -87,7 +87,7 @@ def test_faults(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_killed_and_restarted_process(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
     port = free_port()
     process = start(port, "--latency-ms", "20")
     judge = _judge(port, concurrency=2)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai import reply_parsing
 from tasks.models.judges.openai.plain_label import parse_plain_label
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer

@@ -13,7 +13,7 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.model_clients.observed_model import ObservedModel
+from tasks.models.clients.observed_model import ObservedModel
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures

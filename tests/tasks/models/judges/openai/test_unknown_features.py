@@ -10,7 +10,7 @@ import pytest
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_verdict
 from tasks.cache.answer_cache import AnswerCache
-from tasks.model_clients.observed_model import NOT_READ
+from tasks.models.clients.observed_model import NOT_READ
 from tasks.models.judges.openai.model_probe import SYSTEM
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
 from metric_core.prompts.judge_questions import ask_verdict
-from tasks.model_clients.observed_model import NoMemory
+from tasks.models.clients.observed_model import NoMemory
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.verifiers import local_engine
 from tasks.models.judges.verifiers.local_engine import LocalEngine, open_local_verifier

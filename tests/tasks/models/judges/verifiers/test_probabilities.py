@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 from tasks.models.judges.openai.label_probabilities import TokenStep
 from tasks.models.judges.verifiers.byte_level import token_offsets
 from tasks.models.judges.verifiers.local_engine import softmax

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from tasks.model_clients.jobs import Call, Job, Request
-from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.lane import JobQueue
-from tasks.model_clients.replica import Replica
-from tasks.model_clients.replica_pool import ReplicaPool, RetryLimits
+from tasks.models.clients.jobs import Call, Job, Request
+from tasks.models.clients.joint_requests import Companions
+from tasks.models.clients.lane import JobQueue
+from tasks.models.clients.replica import Replica
+from tasks.models.clients.replica_pool import ReplicaPool, RetryLimits
 
 
 def fill(words: Sequence[str], companions: Companions | None = None) -> JobQueue:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from tasks.model_clients.replica import Reply, get_choices, get_count
+from tasks.models.clients.replica import Reply, get_choices, get_count
 
 BATCH = "chat/completions/batch"
 """Path of the endpoint below `/v1`."""

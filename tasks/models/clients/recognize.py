@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.model_clients.observed_model import (
+from tasks.models.clients.observed_model import (
     UNKNOWN,
     ObservedModel,
     RecognizedModel,

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.model_clients.jobs import Call, Request
-from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.replica import Replica, Reply
-from tasks.model_clients.replica_pool import ReplicaPool, RetryLimits
+from tasks.models.clients.jobs import Call, Request
+from tasks.models.clients.joint_requests import Companions
+from tasks.models.clients.replica import Replica, Reply
+from tasks.models.clients.replica_pool import ReplicaPool, RetryLimits
 from tests.waiting import DEAD_SECONDS
 
 REQUEST = Request(
@@ -32,7 +32,7 @@ class Stub:
 
 @pytest.mark.parametrize("worn", ["tries", "timeouts"])
 def test_a_request_that_has_used_its_tries_fails_alone(monkeypatch: pytest.MonkeyPatch, worn: str) -> None:
-    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.models.clients.backoff.FIRST", 0.01)
 
     async def send() -> list[Reply]:
         pool = ReplicaPool([cast("Replica", Stub())], 8, 8, RetryLimits(max_retries=3, seconds=0.0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.model_clients.lane import QUICK, SLOW, FlightLimit
+from tasks.models.clients.lane import QUICK, SLOW, FlightLimit
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 

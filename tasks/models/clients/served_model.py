@@ -9,9 +9,9 @@ from typing import Any, Self
 from metric_core.errors import AssayError, EmbedderError, JudgeError
 from tasks.metering.accounts import Account
 from tasks.metering.meter import current_meter
-from tasks.model_clients.connection import Connection
-from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
-from tasks.model_clients.observed_model import (
+from tasks.models.clients.connection import Connection
+from tasks.models.clients.jobs import Arrived, Request, RequestObserver, UnusableError
+from tasks.models.clients.observed_model import (
     Kind,
     ModelMemory,
     ObservedModel,
@@ -21,7 +21,7 @@ from tasks.model_clients.observed_model import (
     find_disagreement,
     place_of,
 )
-from tasks.model_clients.replica import Reply, get_model
+from tasks.models.clients.replica import Reply, get_model
 from tasks.options.server_options import ServerOptions
 
 _ERRORS: Mapping[Kind, type[AssayError]] = {"judge": JudgeError, "embedder": EmbedderError}

@@ -7,7 +7,7 @@ about is not used in this run, is named in its warnings, and is probed again by 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.replica import Reply
 
 _MOMENTARY = (408, 425, 429)
 """Statuses of a refusal that says nothing about the request: it arrived too slowly, too early, or with too many."""

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tasks.model_clients.jobs import Job
-from tasks.model_clients.replica import Replica
+from tasks.models.clients.jobs import Job
+from tasks.models.clients.replica import Replica
 
 TEXTS_SHARE = 0.5
 """Share of the conversations in flight that may be texts while labels wait."""

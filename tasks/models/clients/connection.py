@@ -11,12 +11,12 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tasks.metering.server_counters import PATH as METRICS
 from tasks.metering.server_counters import Counters, add_counters
-from tasks.model_clients.backoff import backoff_seconds
-from tasks.model_clients.event_loop import EventLoopThread
-from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
-from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.replica_pool import ReplicaPool, RetryLimits
-from tasks.model_clients.request_trace import is_traced, note_requests
+from tasks.models.clients.backoff import backoff_seconds
+from tasks.models.clients.event_loop import EventLoopThread
+from tasks.models.clients.jobs import Arrived, Request, RequestObserver, UnusableError
+from tasks.models.clients.replica import LostReplyError, Replica, Reply, UnreachableError
+from tasks.models.clients.replica_pool import ReplicaPool, RetryLimits
+from tasks.models.clients.request_trace import is_traced, note_requests
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation

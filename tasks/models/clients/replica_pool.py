@@ -15,11 +15,11 @@ from typing import Any
 
 from metric_core.errors import BudgetSpentError
 from tasks.metering.server_counts import ReplyTokens
-from tasks.model_clients.backoff import backoff_seconds
-from tasks.model_clients.jobs import Arrived, Call, Job, Post, Request, RequestObserver, UnusableError
-from tasks.model_clients.joint_requests import BATCH, NO_SUCH_ENDPOINT, join_bodies, split_reply
-from tasks.model_clients.lane import FlightLimit, Lane, choose_replica
-from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError, get_count, get_reported_count
+from tasks.models.clients.backoff import backoff_seconds
+from tasks.models.clients.jobs import Arrived, Call, Job, Post, Request, RequestObserver, UnusableError
+from tasks.models.clients.joint_requests import BATCH, NO_SUCH_ENDPOINT, join_bodies, split_reply
+from tasks.models.clients.lane import FlightLimit, Lane, choose_replica
+from tasks.models.clients.replica import LostReplyError, Replica, Reply, UnreachableError, get_count, get_reported_count
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.retry import Backoff
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from tasks.metering.server_counts import ReplyTokens
-from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.replica import Reply
+from tasks.models.clients.joint_requests import Companions
+from tasks.models.clients.replica import Reply
 
 Arrived: TypeAlias = Callable[[int, Reply], None]
 """Called with the position of a request and its reply when that arrives, in the event loop."""

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientSession, ConnectionTimeoutError
 
-from tasks.model_clients.backoff import retry_after_seconds
+from tasks.models.clients.backoff import retry_after_seconds
 from tasks.runtime.http_bodies import BoundedBody, UnreadableBodyError
 from tasks.runtime.usage import Usage
 
