@@ -43,6 +43,7 @@ def labels_of(good: int, bad: int) -> Floats:
     return np.array([1.0] * good + [0.0] * bad)
 
 
+@pytest.mark.simulation
 def test_as_many_labels_from_elsewhere_as_predicted_halve_the_interval() -> None:
     generator = np.random.default_rng(1)
     ratios: dict[str, list[float]] = {"like these": [], "mixed": []}
@@ -89,6 +90,7 @@ def test_grades_need_four_times_as_many() -> None:
     assert 200 < needed.more < 320
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("count", [30, 200])
 def test_as_many_labels_of_the_run_as_predicted_halve_its_interval(count: int) -> None:
     generator = np.random.default_rng(4)

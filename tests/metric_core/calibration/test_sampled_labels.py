@@ -36,6 +36,7 @@ def covers(interval: Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("count", [20, 50, 100])
 def test_the_interval_holds_the_truth_and_is_not_wider_than_that_of_the_labels_alone(count: int) -> None:
     generator = np.random.default_rng(2)
@@ -52,6 +53,7 @@ def test_the_interval_holds_the_truth_and_is_not_wider_than_that_of_the_labels_a
     assert tuned >= 180 if count == 100 else tuned <= 100
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("sensitivity", "specificity", "half"), [(0.98, 0.95, 0.055), (1.0, 1.0, 0.04)])
 def test_a_good_judge_narrows_the_interval(sensitivity: float, specificity: float, half: float) -> None:
     generator = np.random.default_rng(4)
@@ -129,6 +131,7 @@ def test_the_estimate_is_that_of_ppi_python(monkeypatch: pytest.MonkeyPatch) -> 
     assert plain.estimate().error == pytest.approx((0.79451086 - 0.69735403) / 2 / 1.959964, rel=0.01)
 
 
+@pytest.mark.simulation
 def test_weights_undo_the_probabilities_of_drawing() -> None:
     generator = np.random.default_rng(5)
     held, plain, weighted = 0, [], []
