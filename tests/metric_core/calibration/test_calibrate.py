@@ -285,6 +285,17 @@ def test_rank_correlations_hold_with_tied_grades() -> None:
         assert above[name] / 150 <= 0.06  # nominal 2.5 %
 
 
+def test_the_interval_of_a_rank_correlation_is_about_as_wide_as_that_of_bonett_and_wright() -> None:
+    generator = np.random.default_rng(12)
+    grades = generator.choice(5, 30) / 4
+    scores = np.clip(grades + generator.normal(0, 0.2, 30), 0, 1)
+    found = measure_human_agreement(LabelledScores(Scale.GRADED, grades, scores, (0.0, 1.0))).figures["spearman"]
+    half = 1.96 * np.sqrt((1 + found.value**2 / 2) / 27)
+    assert found.interval is not None
+    width = np.arctanh(found.interval.high) - np.arctanh(found.interval.low)
+    assert width == pytest.approx(2 * half, rel=0.35)
+
+
 def test_a_perfect_rank_correlation_is_not_certain() -> None:
     equal = np.tile(np.arange(5) / 4, 2)
     exact = measure_human_agreement(LabelledScores(Scale.GRADED, equal, equal, (0.0, 1.0))).figures["spearman"]

@@ -131,18 +131,30 @@ def test_the_estimate_is_that_of_ppi_python(monkeypatch: pytest.MonkeyPatch) -> 
     assert plain.estimate().error == pytest.approx((0.79451086 - 0.69735403) / 2 / 1.959964, rel=0.01)
 
 
+def draw_more_bad_rows(generator: np.random.Generator) -> SampledLabels:
+    """Return rows of which 60 of 100 are good; bad rows are labelled three times as often."""
+    sample, truth = draw(generator, 0 + 1, 0.6)
+    probabilities = np.where(truth > 0, 0.15, 0.45)
+    labels = np.where(generator.random(ROWS) < probabilities, truth, np.nan)
+    return SampledLabels(sample.rows, sample.scores, labels, probabilities)
+
+
+def test_weights_undo_the_probabilities_of_one_draw() -> None:
+    sample = draw_more_bad_rows(np.random.default_rng(5))
+    assert np.nanmean(sample.labels) < 0.45
+    assert estimate_label_mean(sample).estimate.value == pytest.approx(0.6, abs=0.08)
+
+
 @pytest.mark.simulation
 def test_weights_undo_the_probabilities_of_drawing() -> None:
     generator = np.random.default_rng(5)
     held, plain, weighted = 0, [], []
     for _ in range(60):
-        sample, truth = draw(generator, 0 + 1, 0.6)
-        probabilities = np.where(truth > 0, 0.15, 0.45)  # bad rows are labelled three times as often
-        labels = np.where(generator.random(ROWS) < probabilities, truth, np.nan)
-        found = estimate_label_mean(SampledLabels(sample.rows, sample.scores, labels, probabilities))
+        sample = draw_more_bad_rows(generator)
+        found = estimate_label_mean(sample)
         held += covers(found.estimate.interval(), 0.6)
         weighted.append(found.estimate.value)
-        plain.append(np.nanmean(labels))
+        plain.append(np.nanmean(sample.labels))
     assert np.mean(plain) < 0.4
     assert np.mean(np.array(weighted, dtype=np.float64)) == pytest.approx(0.6, abs=0.015)
     assert held / 60 >= 0.91
