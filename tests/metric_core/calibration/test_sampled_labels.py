@@ -142,7 +142,7 @@ def draw_more_bad_rows(generator: np.random.Generator) -> SampledLabels:
 def test_weights_undo_the_probabilities_of_a_few_drawings() -> None:
     generator = np.random.default_rng(5)
     values = [estimate_label_mean(draw_more_bad_rows(generator)).estimate.value for _ in range(5)]
-    assert np.mean(values) == pytest.approx(0.6, abs=0.04)  # without weights about 0.5
+    assert np.mean(np.array(values, dtype=np.float64)) == pytest.approx(0.6, abs=0.04)  # without weights about 0.5
 
 
 @pytest.mark.simulation
