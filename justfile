@@ -51,6 +51,10 @@ test *options:
 test-served *options:
     pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks/processes {{ options }}
 
+# Run the tests that draw many samples to see how often an interval holds or an alarm is false; options go to pytest
+test-simulations *options:
+    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core {{ options }}
+
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:
     ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -m "not served" {{ options }}

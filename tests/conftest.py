@@ -23,6 +23,12 @@ from tests.sharing import ensure_local_server, prepare_home
 
 pytest_plugins = ("pytester",)
 
+SKIPPED_UNLESS_SELECTED = {
+    "served": "takes minutes: run it with `just test-served`",
+    "simulation": "draws many samples: run it with `just test-simulations`",
+}
+"""Why tests of a mark are skipped unless `-m` names it."""
+
 # The time that a machine takes to generate an example says nothing about the code.
 settings.register_profile("untimed", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -140,12 +146,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests of whole servers unless they are selected, and put slow files first where workers share the work."""
-    if "served" not in str(config.option.markexpr):
-        skipped = pytest.mark.skip(reason="takes minutes: run it with `just test-served`")
-        for item in items:
-            if item.get_closest_marker("served") is not None:
-                item.add_marker(skipped)
+    """Skip tests of marks that are not selected, and put slow files first where workers share the work."""
+    for mark, reason in SKIPPED_UNLESS_SELECTED.items():
+        if mark not in str(config.option.markexpr):
+            skipped = pytest.mark.skip(reason=reason)
+            for item in items:
+                if item.get_closest_marker(mark) is not None:
+                    item.add_marker(skipped)
     if "PYTEST_XDIST_WORKER" in os.environ:
         from tests.scheduling import find_rank
 

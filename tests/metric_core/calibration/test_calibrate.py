@@ -120,6 +120,7 @@ def test_a_row_of_weight_two_counts_like_two_rows() -> None:
         pair(graded, LABELS, SCORES)
 
 
+@pytest.mark.simulation
 def test_intervals_hold_with_few_rows_of_a_kind_and_the_end_that_gates_read_errs_seldom() -> None:
     generator = np.random.default_rng(8)
 
@@ -171,6 +172,7 @@ def test_a_few_rows_that_a_judge_tells_apart_do_not_make_it_certain() -> None:
     assert 0.001 < fitted(0.4) < fitted(0.6) < 0.999
 
 
+@pytest.mark.simulation
 def test_a_judge_that_guesses_does_not_seem_to_agree() -> None:
     kappas, chosen = [], []
     for seed in range(30):
@@ -260,7 +262,8 @@ def test_counts_of_yes_and_no() -> None:
     assert found.middle == Confusion(both=4, judge_only=2, people_only=1, neither=3)
 
 
-def test_rank_correlations_hold_with_tied_grades_and_a_perfect_one_is_not_certain() -> None:
+@pytest.mark.simulation
+def test_rank_correlations_hold_with_tied_grades() -> None:
     generator = np.random.default_rng(12)
 
     def draw(rows: int) -> tuple[Floats, Floats]:
@@ -280,6 +283,20 @@ def test_rank_correlations_hold_with_tied_grades_and_a_perfect_one_is_not_certai
     for name in truth:
         assert held[name] / 150 >= 0.91
         assert above[name] / 150 <= 0.06  # nominal 2.5 %
+
+
+def test_the_interval_of_a_rank_correlation_is_about_as_wide_as_that_of_bonett_and_wright() -> None:
+    generator = np.random.default_rng(12)
+    grades = generator.choice(5, 30) / 4
+    scores = np.clip(grades + generator.normal(0, 0.2, 30), 0, 1)
+    found = measure_human_agreement(LabelledScores(Scale.GRADED, grades, scores, (0.0, 1.0))).figures["spearman"]
+    half = 1.96 * np.sqrt((1 + found.value**2 / 2) / 27)
+    assert found.interval is not None
+    width = np.arctanh(found.interval.high) - np.arctanh(found.interval.low)
+    assert width == pytest.approx(2 * half, rel=0.35)
+
+
+def test_a_perfect_rank_correlation_is_not_certain() -> None:
     equal = np.tile(np.arange(5) / 4, 2)
     exact = measure_human_agreement(LabelledScores(Scale.GRADED, equal, equal, (0.0, 1.0))).figures["spearman"]
     assert exact.value == pytest.approx(1)

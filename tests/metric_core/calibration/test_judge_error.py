@@ -39,6 +39,7 @@ def test_the_interval_holds_the_truth_though_the_run_is_better_or_worse_than_the
     assert plain / RUNS < 0.7  # the plain mean is of the judge, not of people
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("judge", "count", "labelled", "share"),
     [((0.95, 0.8), 100, 0.95, 0.7), ((0.98, 0.95), 20, 0.6, 0.95), ((0.98, 0.95), 50, 0.9, 0.7)],
@@ -145,6 +146,7 @@ def test_mean_above_the_judge_s_mean_of_good_rows_is_corrected_to_one() -> None:
     assert found.interval().high == 1.0
 
 
+@pytest.mark.simulation
 def test_a_judge_grown_lenient_never_gives_a_point_and_rarely_passes_a_gate() -> None:
     """It calls 97 instead of 90 of 100 good rows good; a limit of three standard errors passes 43 %."""
     generator = np.random.default_rng(41)

@@ -43,6 +43,7 @@ def labels_of(good: int, bad: int) -> Floats:
     return np.array([1.0] * good + [0.0] * bad)
 
 
+@pytest.mark.simulation
 def test_as_many_labels_from_elsewhere_as_predicted_halve_the_interval() -> None:
     generator = np.random.default_rng(1)
     ratios: dict[str, list[float]] = {"like these": [], "mixed": []}
@@ -89,11 +90,14 @@ def test_grades_need_four_times_as_many() -> None:
     assert 200 < needed.more < 320
 
 
-@pytest.mark.parametrize("count", [30, 200])
-def test_as_many_labels_of_the_run_as_predicted_halve_its_interval(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "times"),
+    [(200, 3), pytest.param(30, 25, marks=pytest.mark.simulation), pytest.param(200, 25, marks=pytest.mark.simulation)],
+)
+def test_as_many_labels_of_the_run_as_predicted_halve_its_interval(count: int, times: int) -> None:
     generator = np.random.default_rng(4)
     ratios = []
-    for _ in range(25):
+    for _ in range(times):
         truth = (generator.random(6000) < 0.7).astype(float)
         estimate = partial(estimate_from, truth, judge(generator, truth), generator.permutation(6000))
         more = own_labels_to_halve(estimate(count), count).more

@@ -36,6 +36,7 @@ def covers(interval: Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("count", [20, 50, 100])
 def test_the_interval_holds_the_truth_and_is_not_wider_than_that_of_the_labels_alone(count: int) -> None:
     generator = np.random.default_rng(2)
@@ -52,6 +53,7 @@ def test_the_interval_holds_the_truth_and_is_not_wider_than_that_of_the_labels_a
     assert tuned >= 180 if count == 100 else tuned <= 100
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("sensitivity", "specificity", "half"), [(0.98, 0.95, 0.055), (1.0, 1.0, 0.04)])
 def test_a_good_judge_narrows_the_interval(sensitivity: float, specificity: float, half: float) -> None:
     generator = np.random.default_rng(4)
@@ -129,17 +131,30 @@ def test_the_estimate_is_that_of_ppi_python(monkeypatch: pytest.MonkeyPatch) -> 
     assert plain.estimate().error == pytest.approx((0.79451086 - 0.69735403) / 2 / 1.959964, rel=0.01)
 
 
+def draw_more_bad_rows(generator: np.random.Generator) -> SampledLabels:
+    """Return rows of which 60 of 100 are good; bad rows are labelled three times as often."""
+    sample, truth = draw(generator, 0 + 1, 0.6)
+    probabilities = np.where(truth > 0, 0.15, 0.45)
+    labels = np.where(generator.random(ROWS) < probabilities, truth, np.nan)
+    return SampledLabels(sample.rows, sample.scores, labels, probabilities)
+
+
+def test_weights_undo_the_probabilities_of_a_few_drawings() -> None:
+    generator = np.random.default_rng(5)
+    values = [estimate_label_mean(draw_more_bad_rows(generator)).estimate.value for _ in range(5)]
+    assert np.mean(np.array(values, dtype=np.float64)) == pytest.approx(0.6, abs=0.04)  # without weights about 0.5
+
+
+@pytest.mark.simulation
 def test_weights_undo_the_probabilities_of_drawing() -> None:
     generator = np.random.default_rng(5)
     held, plain, weighted = 0, [], []
     for _ in range(60):
-        sample, truth = draw(generator, 0 + 1, 0.6)
-        probabilities = np.where(truth > 0, 0.15, 0.45)  # bad rows are labelled three times as often
-        labels = np.where(generator.random(ROWS) < probabilities, truth, np.nan)
-        found = estimate_label_mean(SampledLabels(sample.rows, sample.scores, labels, probabilities))
+        sample = draw_more_bad_rows(generator)
+        found = estimate_label_mean(sample)
         held += covers(found.estimate.interval(), 0.6)
         weighted.append(found.estimate.value)
-        plain.append(np.nanmean(labels))
+        plain.append(np.nanmean(sample.labels))
     assert np.mean(plain) < 0.4
     assert np.mean(np.array(weighted, dtype=np.float64)) == pytest.approx(0.6, abs=0.015)
     assert held / 60 >= 0.91

@@ -24,6 +24,7 @@ def constant(sureness: Floats) -> Floats:
     return np.full(len(sureness), 0.11)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("world", [falling, oversure, constant])
 @pytest.mark.parametrize("labels", [100, 300])
 def test_seldom_more_answers_are_wrong_than_accepted(world: object, labels: int) -> None:

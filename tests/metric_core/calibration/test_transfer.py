@@ -14,6 +14,7 @@ def judge(generator: np.random.Generator, rows: int, share: float, errs: tuple[f
     return estimate_judge_error(labels, np.where(right, labels, 1 - labels), bounds=(0.0, 1.0))
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("now", "least", "most"),
     [((0.95, 0.8), 0.0, 0.07), ((0.95, 0.2), 0.75, 1.0), ((0.5, 0.8), 0.8, 1.0)],

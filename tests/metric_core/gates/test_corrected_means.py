@@ -64,6 +64,7 @@ def test_without_a_corrected_mean_a_rule_is_inconclusive_and_says_why() -> None:
     )
 
 
+@pytest.mark.simulation
 def test_a_gate_passes_a_mean_at_the_bar_in_at_most_one_of_twenty_runs() -> None:
     """The judge is right in 98 and 95 of 100; a limit with half pseudo-rows passes 8 of 100."""
     generator = np.random.default_rng(6)

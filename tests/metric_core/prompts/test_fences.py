@@ -1,6 +1,7 @@
 """Fences: their form, what is made visible, what is removed, and that looking for look-alikes misses none."""
 
 import sys
+import unicodedata
 
 import pytest
 
@@ -52,7 +53,8 @@ def test_control_characters_go_and_joiners_stay() -> None:
 
 
 def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
-    characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
+    # What is unassigned, private or a surrogate has no other form.
+    characters = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) not in {"Cn", "Co", "Cs"}]
     opening = {*OPENING_BRACKETS, *"[]#"}
     missed = [character for character in characters if opening & set(fold_character(character))]
     assert not [character for character in missed if not fences._MAY_OPEN.search(character)]

@@ -77,6 +77,7 @@ def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
     assert found.verdict is ChangeOutcome.NOT_COMPARED
 
 
+@pytest.mark.simulation
 def test_equally_many_missing_scores_of_different_rows_leave_a_difference_undecided() -> None:
     generator, counted = np.random.default_rng(5), Counter[ChangeOutcome]()
     for seed in range(12):

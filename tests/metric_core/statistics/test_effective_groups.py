@@ -22,6 +22,7 @@ def names(sizes: list[int]) -> list[str]:
     return [f"group {i}" for i, size in enumerate(sizes) for _ in range(size)]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", UNEVEN)
 @pytest.mark.parametrize(("mean", "correlation"), [(0.8, 0.5), (0.8, 0.2)])
 def test_intervals_cover_the_mean_and_gates_rarely_pass_at_it(name: str, mean: float, correlation: float) -> None:

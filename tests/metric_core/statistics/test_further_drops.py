@@ -61,6 +61,7 @@ def test_a_further_drop_is_told_with_its_day_and_size() -> None:
     assert [alarm.further for alarm in nights[-1]] == [0, 1]
 
 
+@pytest.mark.simulation
 def test_a_drop_that_stays_is_told_once() -> None:
     """Without anything further, nothing further is told, however long the first alarm stands."""
     seeds = [seed for seed in range(3) if len(_told(_follow(_panel(_nights([0.0, *[0.12] * 40], seed=seed))))) != 1]

@@ -52,6 +52,7 @@ def coverage(world: World, size: int, bounds: Bounds) -> float:
     return held / RUNS
 
 
+@pytest.mark.simulation
 def test_an_interval_holds_the_true_mean_in_95_of_100_runs() -> None:
     for size in [5, 20, 100]:
         for world in SCORES:
@@ -59,6 +60,7 @@ def test_an_interval_holds_the_true_mean_in_95_of_100_runs() -> None:
             assert coverage(world, size, SCORE) >= (0.9 if world.is_discrete and size == 5 else 0.915), (world, size)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("world", MIDDLING, ids=names)
 def test_an_interval_of_middling_scores_is_as_narrow_as_a_bootstrap(world: World) -> None:
     generator = np.random.default_rng(7)
@@ -73,12 +75,14 @@ def test_an_interval_of_middling_scores_is_as_narrow_as_a_bootstrap(world: World
     assert coverage(world, 100, SCORE) <= 0.985
 
 
+@pytest.mark.simulation
 def test_an_interval_of_groups_holds_the_true_mean_in_95_of_100_runs() -> None:
     for size in [5, 15]:
         for world in GROUPED_SCORES:
             assert coverage(world, size, SCORE) >= 0.915, (world, size)
 
 
+@pytest.mark.simulation
 def test_an_interval_of_differences_holds_the_true_mean_in_95_of_100_runs() -> None:
     for size in [5, 30, 100]:
         for world in DIFFERENCES:
@@ -94,6 +98,7 @@ def test_ignoring_groups_would_claim_too_much() -> None:
     assert sum(interval.low <= world.mean <= interval.high for interval in intervals) / 200 < 0.85
 
 
+@pytest.mark.simulation
 def test_a_mean_just_at_its_threshold_passes_and_fails_in_at_most_5_of_100_runs() -> None:
     cases: list[World] = [*SCORES, *DIFFERENCES]
     for size in [30, 100]:
@@ -192,6 +197,7 @@ def columns_of(generator: np.random.Generator, metrics: int, drop: float) -> lis
     return columns
 
 
+@pytest.mark.simulation
 def test_a_gate_over_many_metrics_fails_by_chance_in_at_most_5_of_100_runs() -> None:
     """Every true drop is just the margin, where a gate is most likely to fail by chance."""
     generator = np.random.default_rng(11)
@@ -202,6 +208,7 @@ def test_a_gate_over_many_metrics_fails_by_chance_in_at_most_5_of_100_runs() -> 
     assert outcomes.count(Outcome.PASSED) == 0
 
 
+@pytest.mark.simulation
 def test_many_equal_metrics_are_called_different_in_at_most_5_of_100_runs() -> None:
     generator = np.random.default_rng(11)
     runs = 100

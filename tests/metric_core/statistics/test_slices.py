@@ -211,6 +211,7 @@ def least_p(kind: str, seed: int) -> float:
     return min(check.p for check in checks if check.p is not None)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("kind", ["gate", "comparison", "summary"])
 def test_any_slice_is_called_bad_by_chance_in_at_most_5_of_100_runs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metric_core.gates.drafts._advise_rows", lambda *_: "")
