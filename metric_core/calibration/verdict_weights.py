@@ -19,7 +19,7 @@ def verdict_weights(request: MetricRequest, evidence: Evidence) -> dict[VerdictK
         Weights above 0 with a sum of 1, without the verdicts that the metric does not read.
 
     >>> from metric_core.metrics.registry import parse_request
-    >>> from metric_core.records import Sample, Side
+    >>> from metric_core.records import Sample, Side, VerdictKind
     >>> keys = [(VerdictKind.SUPPORT, f"response:{number}", "contexts") for number in range(2)]
     >>> row = Evidence(
     ...     Sample(response="It rains. It snows.", retrieved_contexts=("It rains.",)),

@@ -130,8 +130,7 @@ def test_only_its_own_tests_import_a_room() -> None:
     assert found == SHARED_TESTS
 
 
-@pytest.mark.models
-@pytest.mark.prefect
+@pytest.mark.served
 def test_without_all_rooms_the_example_is_evaluated(server_home: Path, tmp_path: Path) -> None:
     copy = copy_without(ROOMS.values(), tmp_path / "copy")
     printed = check_that_the_rest_works(copy, server_home, tmp_path / "run")

@@ -52,7 +52,7 @@ def test_the_users_module_is_found_after_the_package(tmp_path: Path) -> None:
     code = """
 from rag_assay import AssayError
 from tasks import send_mail
-import tasks, flows, tasks.models.protocol
+import tasks, flows, tasks.opening.caches
 from deployments.mail import ADDRESS
 print(send_mail(), ADDRESS, tasks.opening.__name__, flows.send_mail())
 """
@@ -64,7 +64,7 @@ def test_the_users_module_stays_what_it_is_if_it_was_imported_before(tmp_path: P
 import sys
 import tasks, deployments.mail
 from rag_assay import AssayError
-import tasks.models.protocol
+import tasks.opening.caches
 print(tasks.send_mail(), tasks.opening.__name__, deployments.mail.ADDRESS, sys.modules["tasks.opening"].__name__)
 """
     assert run(write_modules(tmp_path), code) == "executed\nPath Path ops tasks.opening\n"

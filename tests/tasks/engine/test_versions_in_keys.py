@@ -47,7 +47,7 @@ FORMATS = {
     "tasks.calibration.calibration_files.FORMAT",
     "tasks.record.judge_quality.CERTIFICATE_FORMAT",
     "tasks.record.run_record.FORMAT",
-    "tasks.runs.outcome_file.FORMAT",
+    "tasks.record.outcome.FORMAT",
 }
 """Versions of files and tables, which are in no key."""
 
