@@ -41,6 +41,7 @@ from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMean
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
+from tasks.documents.calibration.calibration_text import calibration_markdown
 from tasks.opening.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -49,7 +50,6 @@ from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.record.judge_quality import Audit, CalibratedMetric, OwnLabels
 from tasks.record.stored_figures import JudgeName
-from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups

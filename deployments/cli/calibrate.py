@@ -21,7 +21,8 @@ from flows.planning.planner import plan_run
 from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
 from tasks.calibration.calibration_files import Calibration, load_saved
-from tasks.reports.calibration.calibration_text import (
+from tasks.documents.blocks import make_table
+from tasks.documents.calibration.calibration_text import (
     annotator_lines,
     count_line,
     figure_table,
@@ -29,8 +30,7 @@ from tasks.reports.calibration.calibration_text import (
     result_lines,
     saved_line,
 )
-from tasks.reports.calibration.cascade_text import sureness_lines
-from tasks.reports.documents.blocks import make_table
+from tasks.documents.calibration.cascade_text import sureness_lines
 from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from flows.config.history_options import check_history
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
+from tasks.documents.blocks import make_table
 from tasks.history.catalogue import Catalogue
 from tasks.options.text_forms import split_commas
-from tasks.reports.documents.blocks import make_table
 from tasks.reports.history import history_text as text
 from tasks.reports.history.history_page import write_history_page
 from tasks.reports.history.history_text import describe_outcome, format_time, history_to_dict

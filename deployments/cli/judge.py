@@ -22,6 +22,7 @@ from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from metric_core.question_kinds import KindGroup
 from tasks.calibration.judge_check import QUESTIONS
+from tasks.documents.calibration.certificate_text import certificate_lines, certificate_table
 from tasks.opening.run_models import RunModels
 from tasks.opening.trial import Trial, try_judge
 from tasks.options.judge_options import JudgeSettings
@@ -32,7 +33,6 @@ from tasks.options.model_words import replace_judge
 from tasks.options.narrow import narrow
 from tasks.processes.install import Pins, find_gpus, install_vllm
 from tasks.processes.judge_service import JudgeStatus, Progress, judge_status, launch_judge, stop_judge
-from tasks.reports.calibration.certificate_text import certificate_lines, certificate_table
 from tasks.runtime.home import assay_home
 
 QUIET_SECONDS = 15.0

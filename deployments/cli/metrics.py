@@ -22,8 +22,8 @@ from metric_core.declarations.metric import Metric
 from metric_core.metrics.guides import read_guide
 from metric_core.metrics.registry import METRICS, parse_request
 from metric_core.records import Direction
+from tasks.documents.blocks import Table, make_table
 from tasks.plugins.metric_lookup import find_metric, packaged_metrics
-from tasks.reports.documents.blocks import Table, make_table
 
 app = VerbGroup()
 

@@ -25,11 +25,11 @@ from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed
+from tasks.documents.blocks import make_table
+from tasks.documents.run.summary_rows import PROBABILITIES
 from tasks.engine.registry import LEVELS
 from tasks.metering.money import money_text, total_cost
 from tasks.options.cost_options import CostOptions
-from tasks.reports.documents.blocks import make_table
-from tasks.reports.run.summary_rows import PROBABILITIES
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.wording import format_percent
 

@@ -26,14 +26,14 @@ from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
 from metric_core.records import Direction
+from tasks.documents.blocks import Line, own
+from tasks.documents.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.findings.finding import RunRecords
 from tasks.findings.table import blocks_of, lines_of
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Line, own
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import RunFolder
 from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import gc_paused

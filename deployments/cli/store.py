@@ -16,8 +16,8 @@ from deployments.cli.prune import Cache, Tables
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import StepStatistics, statistics
 from tasks.cache.maintenance import check as check_answers
+from tasks.documents.blocks import Table, make_table
 from tasks.opening.caches import open_cache
-from tasks.reports.documents.blocks import Table, make_table
 from tasks.rows.inventory import Entry, Inventory
 from tasks.runtime.home import assay_home
 

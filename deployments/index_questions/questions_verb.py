@@ -17,9 +17,9 @@ from deployments.cli._support.run_lines import failure_lines
 from deployments.cli._support.verb import VerbGroup
 from flows.config.run_config import RunConfig
 from metric_core.stages import Stage
+from tasks.documents.blocks import Table, make_table
 from tasks.index_questions.question_file import retired_file
 from tasks.index_questions.update_questions import QuestionsOfIndex
-from tasks.reports.documents.blocks import Table, make_table
 from tasks.runtime.usage import StageUsage
 from tasks.runtime.wording import shorten_path
 

@@ -15,10 +15,10 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from tasks.comparison.baseline_coverage import measure_coverage
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.documents.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.findings.table import compared_findings
 from tasks.history.recorded_run import RecordedRun
 from tasks.record.outcome import GateOutcome, OutcomeCheck, OutcomeCoverage, OutcomeIncident
-from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.finished_run import FinishedRun
 
 NOT_COMPARABLE = "comparison"

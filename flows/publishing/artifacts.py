@@ -25,14 +25,14 @@ from prefect.artifacts import (
 from flows.config.alert_options import AlertSettings
 from flows.publishing.run_subject import RunSubject
 from metric_core.stages import Stage
-from tasks.prefect_support.lost_server import give_up_server
-from tasks.reports.run.summary_rows import (
+from tasks.documents.run.summary_rows import (
     SUMMARY_HEADINGS,
     USAGE_HEADINGS,
     summary_rows,
     usage_rows,
     verdict_line,
 )
+from tasks.prefect_support.lost_server import give_up_server
 from tasks.runs.run_folder import RunFolder
 from tasks.runtime.progress import listen
 from tasks.runtime.threads import start_thread

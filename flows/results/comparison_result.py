@@ -8,11 +8,11 @@ from flows.results.gated_comparison import CompareOptions, compare_runs
 from flows.results.run_result import RunResult
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
+from tasks.documents.comparison.comparison_table import metrics_table
+from tasks.documents.run.run_table import RunTable
 from tasks.findings.table import compared_table
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_table import metrics_table
-from tasks.reports.run.run_table import RunTable
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.short_tracebacks import shortens_tracebacks
 

@@ -10,7 +10,7 @@ from flows.results.gated_comparison import CompareOptions, apply_gate, compare_r
 from flows.results.run_result import RunResult
 from metric_core.gates.rules import GateResult, Outcome
 from tasks.comparison.run_pair import Matching
-from tasks.reports.comparison.comparison_words import check_facts
+from tasks.documents.comparison.comparison_words import check_facts
 from tasks.runtime.short_tracebacks import shortens_tracebacks
 
 GateRules: TypeAlias = str | Path | Sequence[str] | Mapping[str, Any]

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
+from tasks.documents.blocks import Line, own
+from tasks.documents.html import to_html
+from tasks.documents.run.run_table import RunTable
+from tasks.documents.run.summary_rows import summary_table, verdict_line
 from tasks.findings.finding import RunRecords
 from tasks.findings.table import table_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Line, own
-from tasks.reports.documents.html import to_html
 from tasks.reports.exports.score_tables import (
     Format,
     Shape,
@@ -24,8 +26,6 @@ from tasks.reports.exports.score_tables import (
     write_export,
 )
 from tasks.reports.run.report_page import WORST_ROWS, write_report
-from tasks.reports.run.run_table import RunTable
-from tasks.reports.run.summary_rows import summary_table, verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.short_tracebacks import shortens_tracebacks

@@ -9,8 +9,8 @@ import pyarrow as pa
 from metric_core.statistics.pairs import ScoreColumns
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
+from tasks.documents.blocks import Block
 from tasks.findings.parts import Templated
-from tasks.reports.documents.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ import pyarrow as pa
 from metric_core.declarations.metric import MetricRequest
 from metric_core.statistics.summary import MetricSummary
 from tasks.comparison.run_pair import RunPair
+from tasks.documents.blocks import Block
 from tasks.findings.comparison import FindingComparison
 from tasks.findings.on_judge import OnJudge
 from tasks.findings.parts import Fact, Templated
 from tasks.record.findings import Findings, HasEntry
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Block
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.run_folder import RunFolder
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 from metric_core.errors import PluginError
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
+from tasks.documents.blocks import Block
 from tasks.findings.comparison import ComparedRows, FindingComparison
 from tasks.findings.finding import Figure, Finding, Lines, RunRecords, WrittenRows
 from tasks.plugins.load_object import Group, installed_names, load_object
 from tasks.record.findings import Findings, HasEntry
-from tasks.reports.documents.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)

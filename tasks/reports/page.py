@@ -19,9 +19,9 @@ from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, FileSyste
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from tasks.documents.blocks import Block
+from tasks.documents.html import to_html
 from tasks.findings.parts import Templated
-from tasks.reports.documents.blocks import Block
-from tasks.reports.documents.html import to_html
 
 _PACKAGE, _TEMPLATES, _ROOMS = "tasks.reports", "templates", "tasks.findings"
 _LAYOUT: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}

@@ -20,7 +20,7 @@ from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.calibration_files import load_calibration, load_saved
-from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.documents.calibration.calibration_text import agreement_lines
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import fails, says, script
 

@@ -22,11 +22,11 @@ from metric_core.prompts.judge_questions import JudgeQuestion
 from tasks.calibration.label_imports import draw_disagreements, import_labels
 from tasks.calibration.label_sampling import SampleOptions, draw_sample
 from tasks.calibration.run_labels import Disagreement
+from tasks.documents.calibration.cascade_text import sureness_lines
 from tasks.findings.cascade.cascade_finding import CascadeCounts, cascade_lines
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.opening.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
-from tasks.reports.calibration.cascade_text import sureness_lines
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import says
 from tests.tasks.calibration.test_stored_labels import export

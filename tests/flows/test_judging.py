@@ -20,10 +20,10 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
+from tasks.documents.run.summary_rows import usage_table
 from tasks.findings.panel.panel_finding import PanelAgreement, agreement_line
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.run.summary_rows import usage_table
 from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.waiting import DEAD_SECONDS

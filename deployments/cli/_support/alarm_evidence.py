@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from deployments.cli._support.console import stdout
 from deployments.cli._support.print_document import print_table
 from metric_core.statistics.run_panel import Stream
+from tasks.documents.blocks import Table, Tone, make_table, own
 from tasks.history.alarm_explanation import AlarmExplanation, RunEvidence
 from tasks.record.outcome import OutcomeAlarm
-from tasks.reports.documents.blocks import Table, Tone, make_table, own
 
 
 def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_json: bool) -> None:

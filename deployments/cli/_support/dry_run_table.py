@@ -7,7 +7,7 @@ from typing import Any
 from deployments.cli._support.console import stdout
 from deployments.cli._support.print_document import print_table
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
-from tasks.reports.documents.blocks import make_table
+from tasks.documents.blocks import make_table
 
 
 def stage_content(stage: StageDryRun) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from tasks.reports.documents.blocks import Block, Caution, Column, Items, Line, Section, Table, Text, Tone, parts_of
+from tasks.documents.blocks import Block, Caution, Column, Items, Line, Section, Table, Text, Tone, parts_of
 
 WIDE = 116
 """Minimum width, in columns, for the columns of a table that are extra, and for long words."""

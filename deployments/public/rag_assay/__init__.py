@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         SourceError,
         UnknownMetricError,
     )
+    from tasks.documents.run.run_table import RunTable
     from tasks.options.metric_options import MetricTable
-    from tasks.reports.run.run_table import RunTable
     from tasks.sources.in_memory import ArrowStream, Data, DatasetLike
 
 __all__ = [
@@ -96,7 +96,7 @@ _MODULES = {
         "UnknownMetricError",
     ),
     "tasks.options.metric_options": ("MetricTable",),
-    "tasks.reports.run.run_table": ("RunTable",),
+    "tasks.documents.run.run_table": ("RunTable",),
     "tasks.sources.in_memory": ("ArrowStream", "Data", "DatasetLike"),
 }
 _ORIGINS = {name: module for module, names in _MODULES.items() for name in names}

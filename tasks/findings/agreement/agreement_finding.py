@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from tasks.documents.calibration.calibration_text import agreement_lines
 from tasks.findings.finding import Finding, RunRecords
 from tasks.findings.parts import Fact
-from tasks.reports.calibration.calibration_text import agreement_lines
 
 
 def agreement_details(run: RunRecords) -> Iterator[str]:

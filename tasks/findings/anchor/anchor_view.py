@@ -4,11 +4,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
+from tasks.documents.figures import format_fixed
+from tasks.documents.run.summary_view import split_key
 from tasks.findings.anchor.anchor_record import AnchorAgreement, AnchorRecord, AnchorUsage
 from tasks.findings.repeats.judge_drift import find_changed_judges
 from tasks.findings.repeats.repeat_record import AskedAgain
-from tasks.reports.figures import format_fixed
-from tasks.reports.run.summary_view import split_key
 from tasks.runs.run_folder import REPORT
 
 _SHOWN = ("kappa", "spearman", "mae")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from tasks.documents.calibration.certificate_text import certificate_lines
 from tasks.findings.finding import Finding, RunRecords
 from tasks.findings.parts import Fact
-from tasks.reports.calibration.certificate_text import certificate_lines
 
 
 def certificate_details(run: RunRecords) -> Iterator[str]:

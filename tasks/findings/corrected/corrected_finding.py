@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from tasks.calibration.bias_correction import correct_differences, correct_means
 from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMeans
 from tasks.comparison.run_comparison import RunComparison
+from tasks.documents.calibration.correction_text import CorrectionText
 from tasks.findings.comparison import ComparedRows, FindingComparison
 from tasks.findings.finding import Finding, RunRecords, WrittenRows
 from tasks.findings.parts import Templated
-from tasks.reports.calibration.correction_text import CorrectionText
 
 
 def correct(rows: WrittenRows) -> Iterator[CorrectedMeans]:

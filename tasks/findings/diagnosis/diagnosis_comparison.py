@@ -6,6 +6,9 @@ from urllib.parse import quote
 
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
 from tasks.comparison.run_comparison import RunComparison
+from tasks.documents.blocks import Block, Section, Span, Table, Text, Tone, make_table, own
+from tasks.documents.comparison.comparison_words import format_p
+from tasks.documents.html import to_html
 from tasks.findings.comparison import ComparedRows, FindingComparison
 from tasks.findings.diagnosis.diagnosis_changes import (
     DiagnosisChange,
@@ -14,9 +17,6 @@ from tasks.findings.diagnosis.diagnosis_changes import (
     describe_changes,
 )
 from tasks.findings.parts import Templated
-from tasks.reports.comparison.comparison_words import format_p
-from tasks.reports.documents.blocks import Block, Section, Span, Table, Text, Tone, make_table, own
-from tasks.reports.documents.html import to_html
 
 _ROWS_NAMED = 3
 """Rows named per change of a diagnosis."""

@@ -8,15 +8,14 @@ import pyarrow as pa
 
 from metric_core.statistics.slice_comparison import SliceComparison, compare_slices
 from tasks.comparison.run_comparison import RunComparison
+from tasks.documents.blocks import Block, Line, Section, Table, Text, Tone, make_table, own
+from tasks.documents.comparison.comparison_table import SCHEMA, row_of
+from tasks.documents.comparison.comparison_words import EXTRA, NUMBERS, describe_verdict, numbers, title
+from tasks.documents.html import to_html
 from tasks.findings.comparison import ComparedRows, FindingComparison
 from tasks.findings.parts import Templated
 from tasks.findings.slices.slices_view import shorten_value
 from tasks.findings.slices.slices_words import choose_slices, headline_of_slices
-from tasks.reports.comparison.comparison_document import EXTRA, NUMBERS, describe_verdict
-from tasks.reports.comparison.comparison_table import SCHEMA, row_of
-from tasks.reports.comparison.comparison_words import numbers, title
-from tasks.reports.documents.blocks import Block, Line, Section, Table, Text, Tone, make_table, own
-from tasks.reports.documents.html import to_html
 
 _MOST_SLICES = 100
 _COLUMNS = pa.schema([("column", pa.string()), ("value", pa.string()), *SCHEMA])

@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.statistics.summary import MetricSummary
+from tasks.documents.blocks import Block
+from tasks.documents.run.score_table import MetricScale
 from tasks.findings.finding import Finding, RunRecords, WrittenRows
 from tasks.findings.parts import Templated
 from tasks.findings.slices.slice_summaries import SliceRecords, summarize_slices_of_run
@@ -13,8 +15,6 @@ from tasks.findings.slices.slices_comparison import COMPARISON
 from tasks.findings.slices.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.findings.slices.slices_view import slice_blocks, slice_scores_table
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Block
-from tasks.reports.run.score_table import MetricScale
 from tasks.runs.row_grouping import columns_with
 from tasks.runs.row_slicing import read_slices
 

@@ -8,10 +8,10 @@ import numpy as np
 from metric_core.statistics.slice_summary import ColumnSummary
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
 from metric_core.statistics.summary import MetricSummary
+from tasks.documents.figures import format_fixed
+from tasks.documents.run.score_table import NEUTRAL, MetricScale
+from tasks.documents.run.summary_view import split_key
 from tasks.findings.slices.slices_view import SliceLine, describe_column, read_lines
-from tasks.reports.figures import format_fixed
-from tasks.reports.run.score_table import NEUTRAL, MetricScale
-from tasks.reports.run.summary_view import split_key
 from tasks.runs.row_grouping import TextColumn
 
 CELL_WIDTH, CELL_HEIGHT = 96, 12

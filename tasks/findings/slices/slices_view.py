@@ -9,8 +9,8 @@ from metric_core.records import Direction
 from metric_core.statistics.slice_summary import ColumnSummary, SlicedMetric, SliceSummary
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES, SMALL_SLICE, Slice
 from metric_core.statistics.summary import Distribution
-from tasks.reports.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+from tasks.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
+from tasks.documents.run.summary_rows import LOWER_IS_BETTER
 
 MOST_LINES = 20
 """Maximum number of slices to show because they are worse."""

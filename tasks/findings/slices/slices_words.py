@@ -6,7 +6,7 @@ from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from metric_core.statistics.slice_comparison import SliceComparison
 from metric_core.statistics.slices import SMALL_SLICE
-from tasks.reports.comparison.comparison_words import count_outcomes
+from tasks.documents.comparison.comparison_words import count_outcomes
 
 MOST_SLICES = 20
 """Maximum number of slices to show first because they stand out."""

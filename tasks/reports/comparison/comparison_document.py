@@ -3,25 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from metric_core.gates.rules import Check, GateResult, Outcome
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
+from metric_core.statistics.comparison import MetricComparison, RowChange
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
-from tasks.findings.table import compared_findings
-from tasks.reports.comparison.comparison_words import (
-    category_sentences,
-    changed_sentences,
-    check_numbers,
-    detectable_sentences,
-    headline,
-    interval_sentences,
-    is_worse,
-    level_sentence,
-    lost_sentences,
-    numbers,
-    row_sentences,
-    rows_changed_most,
-    title,
-)
-from tasks.reports.documents.blocks import (
+from tasks.documents.blocks import (
     Block,
     Caution,
     Items,
@@ -34,18 +18,33 @@ from tasks.reports.documents.blocks import (
     make_table,
     own,
 )
-from tasks.reports.documents.markdown import to_markdown
-from tasks.reports.figures import format_fixed
-from tasks.reports.timestamps import format_timestamp
+from tasks.documents.comparison.comparison_words import (
+    EXTRA,
+    NUMBERS,
+    category_sentences,
+    changed_sentences,
+    check_numbers,
+    describe_verdict,
+    detectable_sentences,
+    headline,
+    interval_sentences,
+    is_worse,
+    level_sentence,
+    lost_sentences,
+    numbers,
+    row_sentences,
+    rows_changed_most,
+    title,
+)
+from tasks.documents.figures import format_fixed
+from tasks.documents.markdown import to_markdown
+from tasks.documents.timestamps import format_timestamp
+from tasks.findings.table import compared_findings
 from tasks.runtime.wording import shorten_path
 
 MOST_PASSED = 12
 """Maximum number of passed rules that a terminal lists."""
 
-NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
-EXTRA = ("p", "effect")
-_TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
-_BRIEF = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
 _RULE_TONES = {Outcome.PASSED: Tone.GOOD, Outcome.FAILED: Tone.BAD, Outcome.INCONCLUSIVE: Tone.UNSURE}
 _CHANGE_TONES = {True: Tone.BAD, False: Tone.GOOD, None: Tone.OTHER}
 
@@ -149,16 +148,6 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
     )
     if sentences:
         yield Items(sentences)
-
-
-def describe_verdict(metric: MetricComparison, note: str = "") -> Span:
-    """Return the verdict on a metric.
-
-    Args:
-        note: Words after the verdict.
-    """
-    verdict = metric.verdict
-    return own(f"{verdict}{note}", _TONES.get(verdict, Tone.MUTED), f"{_BRIEF.get(verdict, verdict)}{note}")
 
 
 def _rows(comparison: RunComparison, most: int | None) -> Iterator[Block]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metric_core.joint_contexts import contexts_of
-from tasks.reports.figures import format_fixed
+from tasks.documents.figures import format_fixed
 
 View = Mapping[str, Any]
 

@@ -4,6 +4,16 @@ from pathlib import PurePath
 
 from metric_core.statistics.resampling import LEVEL
 from tasks.comparison.run_comparison import RunComparison
+from tasks.documents.blocks import Items
+from tasks.documents.comparison.comparison_words import (
+    changed_sentences,
+    format_p,
+    headline,
+    question_sentence,
+    row_sentences,
+)
+from tasks.documents.html import to_html
+from tasks.documents.timestamps import format_timestamp
 from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_document import (
     caution,
@@ -12,17 +22,7 @@ from tasks.reports.comparison.comparison_document import (
 )
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
-from tasks.reports.comparison.comparison_words import (
-    changed_sentences,
-    format_p,
-    headline,
-    question_sentence,
-    row_sentences,
-)
-from tasks.reports.documents.blocks import Items
-from tasks.reports.documents.html import to_html
 from tasks.reports.page import render_page, render_part
-from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.wording import format_percent, shorten_path
 

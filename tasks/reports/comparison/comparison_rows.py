@@ -8,15 +8,15 @@ from typing import Any
 from metric_core.records import Direction
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
+from tasks.documents.comparison.comparison_words import format_signed
+from tasks.documents.figures import format_fixed
+from tasks.documents.run.score_table import MetricScale
 from tasks.findings.table import compared_findings
 from tasks.reports.comparison.comparison_evidence import evidence_groups
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
-from tasks.reports.comparison.comparison_words import format_signed
 from tasks.reports.comparison.word_diff import diff_words
-from tasks.reports.figures import format_fixed
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.row_tables import entity_match, read_row_tables
-from tasks.reports.run.score_table import MetricScale
 from tasks.reports.truncation import LONGEST_TEXT
 from tasks.runs.finished_run import FinishedRun
 

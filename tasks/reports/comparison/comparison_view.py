@@ -6,10 +6,10 @@ from typing import Any
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
 from metric_core.statistics.summary import describe_groups
-from tasks.reports.comparison.comparison_words import format_interval, format_p, format_signed
-from tasks.reports.figures import format_fixed, format_number
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER
-from tasks.reports.run.summary_view import DIRECTIONS, split_key
+from tasks.documents.comparison.comparison_words import format_interval, format_p, format_signed
+from tasks.documents.figures import format_fixed, format_number
+from tasks.documents.run.summary_rows import LOWER_IS_BETTER
+from tasks.documents.run.summary_view import DIRECTIONS, split_key
 
 WIDTH = 260
 """Width of the drawings, in the units of their coordinates."""

@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from metric_core.gates.rules import Check, GateResult, Outcome
-from tasks.reports.comparison.comparison_words import check_facts
+from tasks.documents.comparison.comparison_words import check_facts
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

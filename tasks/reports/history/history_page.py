@@ -6,17 +6,17 @@ from pathlib import Path
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError
+from tasks.documents.blocks import Items, own
+from tasks.documents.html import to_html
+from tasks.documents.timestamps import format_timestamp
 from tasks.history.availability import Availability
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
-from tasks.reports.documents.blocks import Items, own
-from tasks.reports.documents.html import to_html
 from tasks.reports.history.history_text import describe_availability, describe_incident, describe_outcome
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
 from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
-from tasks.reports.timestamps import format_timestamp
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.release import version
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from tasks.documents.blocks import Table, make_table
+from tasks.documents.run.summary_rows import LOWER_IS_BETTER
 from tasks.findings.table import find_in
 from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, VersionChange, find_changes_between
-from tasks.reports.documents.blocks import Table, make_table
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
 from tasks.runtime.wording import format_percent
 

@@ -12,12 +12,12 @@ from metric_core.evidence import context_premise
 from metric_core.metrics.context_entity_recall import EXACT, normalize_entity
 from metric_core.records import AnswerStatus, Pair, Side, VerdictKind
 from metric_core.stages import Stage
+from tasks.documents.run.score_table import MetricScale
 from tasks.reports.run.claims_view import claims_view, find_passage
 from tasks.reports.run.conversation_view import conversation_view
 from tasks.reports.run.passages import Segments, segment
 from tasks.reports.run.ranking_view import RankingMetric, is_grade, rankings_view
 from tasks.reports.run.row_tables import RowTables
-from tasks.reports.run.score_table import MetricScale
 from tasks.reports.run.verdict_view import explanations_by_verdict, panel_view, verdict_view
 from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, truncate_reply, truncate_text
 

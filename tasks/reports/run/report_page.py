@@ -18,22 +18,22 @@ from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
+from tasks.documents.blocks import Block
+from tasks.documents.html import to_html
+from tasks.documents.run.score_table import MetricScale, read_cells, worst_rows_first
+from tasks.documents.run.summary_rows import stage_table, verdict_line
+from tasks.documents.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
+from tasks.documents.timestamps import format_timestamp
 from tasks.findings.finding import RunRecords
 from tasks.findings.parts import Templated
 from tasks.findings.table import findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Block
-from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page, render_part
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
-from tasks.reports.run.score_table import MetricScale, read_cells, worst_rows_first
-from tasks.reports.run.summary_rows import stage_table, verdict_line
-from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
-from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.stored_data import shown_source

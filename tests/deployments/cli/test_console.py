@@ -16,7 +16,7 @@ from deployments.cli._support.cli_errors import describe_error
 from deployments.cli._support.console import Output, use_log_format
 from deployments.cli._support.print_document import print_table
 from deployments.cli.main import OUTPUT_CLOSED
-from tasks.reports.run.summary_rows import summary_table
+from tasks.documents.run.summary_rows import summary_table
 from tasks.runtime.terminal_text import guard_streams
 from tests.deployments.cli.conftest import Outcome
 from tests.run_records import distribution_json, make_summary

@@ -16,7 +16,7 @@ from deployments.cli._support.console import Output
 from deployments.cli._support.print_document import print_document
 from metric_core.records import Score
 from metric_core.stages import Stage
-from tasks.reports.documents.blocks import Block, Line, make_table, own
+from tasks.documents.blocks import Block, Line, make_table, own
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import ASSAY
 from tests.tasks import sliced

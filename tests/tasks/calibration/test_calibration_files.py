@@ -10,9 +10,9 @@ import pytest
 from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
+from tasks.documents.calibration.calibration_text import agreement_lines, calibration_markdown, count_line, saved_line
 from tasks.record.judge_quality import Audit
 from tasks.record.stored_figures import JudgeName
-from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line, saved_line
 from tests.run_records import make_record
 
 JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")

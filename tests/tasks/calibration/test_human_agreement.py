@@ -5,8 +5,8 @@ from typing import Any
 from metric_core.gates.rules import JudgeAgreement
 from metric_core.statistics.resampling import Interval
 from tasks.calibration.human_agreement import read_agreements
+from tasks.documents.calibration.calibration_text import agreement_lines
 from tasks.record.run_record import RunRecord
-from tasks.reports.calibration.calibration_text import agreement_lines
 from tests.run_records import make_record
 
 

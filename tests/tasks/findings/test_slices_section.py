@@ -12,12 +12,12 @@ import pytest
 from flows.results.run_result import RunResult
 from metric_core.records import Direction
 from metric_core.statistics.slice_summary import ColumnSummary, SliceSummary
+from tasks.documents.run.score_table import MetricScale
 from tasks.findings.slices.slice_summaries import SliceRecords
 from tasks.findings.slices.slices_section import RowSliceNumbers, slice_sections
 from tasks.findings.slices.slices_view import describe_column, read_lines, worst_lines_first
 from tasks.record.run_summary import RunSummary
 from tasks.reports.run.report_page import write_report
-from tasks.reports.run.score_table import MetricScale
 from tasks.runs.run_folder import RunFolder
 from tests.tasks import sliced
 from tests.tasks.reports import folders

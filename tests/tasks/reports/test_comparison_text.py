@@ -14,9 +14,9 @@ from flows.config.gate_file import GateSettings
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Check, Gate, GateResult, Outcome, RuleKind
 from tasks.comparison.run_pair import Matching
+from tasks.documents.comparison.comparison_words import level_sentence
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
-from tasks.reports.comparison.comparison_words import level_sentence
 from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.reports.comparison.word_diff import diff_words
 from tests.tasks import compared

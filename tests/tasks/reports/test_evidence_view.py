@@ -8,11 +8,11 @@ from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanS
 from metric_core.metrics.context_entity_recall import EXACT, NORMALIZED
 from metric_core.records import Direction
 from metric_core.stages import Stage
+from tasks.documents.run.score_table import MetricScale
 from tasks.reports.run.claims_view import claims_view
 from tasks.reports.run.evidence_view import LONGEST_PASSAGES, row_view
 from tasks.reports.run.passages import segment
 from tasks.reports.run.row_tables import RowTables
-from tasks.reports.run.score_table import MetricScale
 from tasks.reports.truncation import LONGEST_TEXT
 from tests.tasks.reports import folders
 

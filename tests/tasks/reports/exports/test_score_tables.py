@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.documents.run.run_table import SHOWN_ROWS, RunTable
 from tasks.reports.exports.score_tables import (
     Format,
     Shape,
@@ -19,7 +20,6 @@ from tasks.reports.exports.score_tables import (
     reshape,
     write_export,
 )
-from tasks.reports.run.run_table import SHOWN_ROWS, RunTable
 from tests.tasks.reports import folders
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Score
-from tasks.reports.run.score_table import NEUTRAL, TONES, MetricScale, histogram, read_cells, worst_rows_first
+from tasks.documents.run.score_table import NEUTRAL, TONES, MetricScale, histogram, read_cells, worst_rows_first
 
 FAITHFULNESS = MetricScale("faithfulness", Direction.HIGHER, (0, 1))
 NOISE = MetricScale("noise", Direction.LOWER, (0, 1))

@@ -4,8 +4,8 @@ from metric_core.calibration.planted_changes import Effect
 from metric_core.statistics.resampling import Interval
 from tasks.calibration.calibration_files import format_date
 from tasks.calibration.certificates import flips_of
+from tasks.documents.blocks import Table, make_table, own
 from tasks.record.judge_quality import Certificate
-from tasks.reports.documents.blocks import Table, make_table, own
 
 _HEADINGS = ("change", "what is changed", "verdict", "wrong", "95 % interval", "")
 _FAULTS = {Effect.NONE: "moves verdicts", Effect.MOVE: "does not move verdicts"}

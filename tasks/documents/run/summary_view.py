@@ -12,10 +12,10 @@ from markupsafe import Markup
 from metric_core.records import Direction, Status
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import Distribution, MetricSummary
+from tasks.documents.figures import format_fixed, format_number
+from tasks.documents.run.score_table import BINS, NEUTRAL, MetricScale, histogram
+from tasks.documents.run.summary_rows import distribution_notes
 from tasks.record.run_record import MetricRecord
-from tasks.reports.figures import format_fixed, format_number
-from tasks.reports.run.score_table import BINS, NEUTRAL, MetricScale, histogram
-from tasks.reports.run.summary_rows import distribution_notes
 
 DIRECTIONS = {
     Direction.HIGHER: "higher is better",

@@ -7,9 +7,9 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from deployments.cli._support.print_document import print_document
-from tasks.reports.documents.blocks import Block, Caution, Items, Line, Section, Span, Tone, make_table, own
-from tasks.reports.documents.html import to_html
-from tasks.reports.documents.markdown import to_markdown
+from tasks.documents.blocks import Block, Caution, Items, Line, Section, Span, Tone, make_table, own
+from tasks.documents.html import to_html
+from tasks.documents.markdown import to_markdown
 
 ATTACK = r"\|[x](https://evil.example) [bold]b[/] `c` <img src=x> @all"
 DOCUMENT: list[Block] = [

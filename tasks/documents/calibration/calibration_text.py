@@ -10,13 +10,13 @@ from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Calibration, SavedCalibration, format_date
 from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.human_agreement import read_agreements
+from tasks.documents.blocks import Line, Table, make_table, own
+from tasks.documents.calibration.correction_text import CorrectionText
+from tasks.documents.figures import format_fixed
+from tasks.documents.markdown import to_markdown
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.record.judge_quality import Audit, CalibratedMetric
 from tasks.record.run_record import RunRecord
-from tasks.reports.calibration.correction_text import CorrectionText
-from tasks.reports.documents.blocks import Line, Table, make_table, own
-from tasks.reports.documents.markdown import to_markdown
-from tasks.reports.figures import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
 """Figures in a sentence, if the calibration has them."""

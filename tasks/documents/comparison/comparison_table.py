@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.statistics.comparison import MetricComparison
-from tasks.reports.run.run_table import RunTable
+from tasks.documents.run.run_table import RunTable
 
 SCHEMA = pa.schema(
     [

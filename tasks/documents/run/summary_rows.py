@@ -9,9 +9,9 @@ from typing import TypeAlias
 from metric_core.records import Direction
 from metric_core.stages import Stage
 from metric_core.statistics.summary import Distribution, MetricSummary, describe_groups
+from tasks.documents.blocks import Table, Text, make_table, own
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.documents.blocks import Table, Text, make_table, own
 from tasks.runtime.usage import StageUsage
 from tasks.runtime.wording import format_percent
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from metric_core.parsing.control_characters import escape_controls
-from tasks.reports.documents.blocks import Block, Caution, Items, Line, Section, Span, Table, Text, Tone, parts_of
+from tasks.documents.blocks import Block, Caution, Items, Line, Section, Span, Table, Text, Tone, parts_of
 
 _SIGNS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.OTHER: "🔵 ", Tone.UNSURE: "🟡 "}
 _LONGEST = 200

@@ -11,10 +11,15 @@ from metric_core.statistics.summary import TOO_NARROW, describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_differences import RowDifferences
 from tasks.comparison.written_rows import describe_retired, describe_written
-from tasks.reports.figures import format_fixed
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+from tasks.documents.blocks import Span, Tone, own
+from tasks.documents.figures import format_fixed
+from tasks.documents.run.summary_rows import LOWER_IS_BETTER
 from tasks.runtime.wording import format_percent
 
+NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
+EXTRA = ("p", "effect")
+_TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
+_BRIEF = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
 _COUNTED = {
     ChangeOutcome.WORSE: "worse",
     ChangeOutcome.BETTER: "better",
@@ -270,3 +275,13 @@ def level_sentence(gate: GateResult) -> str:
         "instead of half a one. Rules about the least and greatest value and about coverage state what these rows are, "
         "without a test."
     )
+
+
+def describe_verdict(metric: MetricComparison, note: str = "") -> Span:
+    """Return the verdict on a metric.
+
+    Args:
+        note: Words after the verdict.
+    """
+    verdict = metric.verdict
+    return own(f"{verdict}{note}", _TONES.get(verdict, Tone.MUTED), f"{_BRIEF.get(verdict, verdict)}{note}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from tasks.reports.documents.blocks import Block, Caution, Items, Line, Section, Span, Table, Text, Tone, parts_of
+from tasks.documents.blocks import Block, Caution, Items, Line, Section, Span, Table, Text, Tone, parts_of
 
 
 def to_html(blocks: Iterable[Block], title: str = "") -> Markup:

@@ -6,9 +6,9 @@ import pytest
 
 from metric_core.records import Direction, Score
 from metric_core.statistics.summary import summarize
+from tasks.documents.run.summary_view import DRAWING_WIDTH, metric_view
 from tasks.record.run_record import MetricRecord
-from tasks.reports.run.summary_view import DRAWING_WIDTH, metric_view
-from tests.tasks.reports.test_score_table import cells_of
+from tests.tasks.documents.test_score_table import cells_of
 
 
 def view(scores: list[Score], **entry: Any) -> dict[str, Any]:

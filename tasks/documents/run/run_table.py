@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from metric_core.parsing.control_characters import escape_controls
-from tasks.reports.documents.blocks import Line, make_table, own
-from tasks.reports.documents.html import to_html
+from tasks.documents.blocks import Line, make_table, own
+from tasks.documents.html import to_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,1 @@
+"""Blocks, tables and words that findings and reports share."""

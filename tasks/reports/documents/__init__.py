@@ -1,1 +1,0 @@
-"""Findings as blocks of text and tables, and their layout as Markdown and as HTML."""
