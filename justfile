@@ -51,9 +51,9 @@ test *options:
 test-served *options:
     pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks/processes {{ options }}
 
-# Run the tests that draw many samples to see how often an interval holds or an alarm is false; options go to pytest
+# Run the tests that draw many samples, or play many nights, to see how often an interval holds or an alarm is false; options go to pytest
 test-simulations *options:
-    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core tests/flows/findings {{ options }}
 
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:

@@ -118,8 +118,7 @@ def test_only_findings_that_say_so_and_the_tables_import_a_room() -> None:
         assert not unsaid, f"{path} imports the rooms of {', '.join(sorted(unsaid))}"
 
 
-@pytest.mark.models
-@pytest.mark.prefect
+@pytest.mark.served
 def test_without_all_findings_the_example_is_evaluated(server_home: Path, tmp_path: Path) -> None:
     copy = copy_without_findings(ROOMS, tmp_path / "copy")
     printed = check_that_the_rest_works(copy, server_home, tmp_path / "run")

@@ -150,6 +150,7 @@ def preview(evaluation: Evaluation) -> tuple[int, int]:
     return again.dry_run.rows, asked
 
 
+@pytest.mark.simulation
 def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
     assert outcome.alarms[0].cause == "judge", "the anchor is judged by the new judge"
 
 
+@pytest.mark.simulation
 def test_judge_that_gives_everything_one_answer_is_asked_about_the_whole_anchor_and_told_at_once(
     evaluation: Evaluation,
 ) -> None:
@@ -248,6 +250,7 @@ def test_judge_that_writes_no_claims_ends_no_run(evaluation: Evaluation, monkeyp
             evaluation.night()
 
 
+@pytest.mark.simulation
 def test_run_whose_scores_are_all_the_same_by_no_chance_has_the_whole_anchor_asked_about(
     evaluation: Evaluation,
 ) -> None:
