@@ -26,7 +26,7 @@ function evidenceOf(row, metrics) {
       h("strong", {}, bdi(row.id)),
       h("span", { class: "muted" }, `row ${row.number} of the source`),
       row.diagnosis ? h("span", { class: `chip tone-${row.diagnosis.tone}`, title: row.diagnosis.meaning }, row.diagnosis.name) : null,
-      row.changed.length ? h("span", {}, `changed since the baseline: ${row.changed.join(", ")}`) : null,
+      row.changed?.length ? h("span", {}, `changed since the baseline: ${row.changed.join(", ")}`) : null,
       h("a", { href: `#${fragmentOf(row.id)}` }, "Link to this row"),
     ),
     row.diagnosis ? h("p", { class: "about" }, row.diagnosis.meaning) : null,
