@@ -27,11 +27,6 @@ class PlannedFinding:
     previews: tuple[str, ...] = ()
 
 
-def _asks_servers(plan: RunPlan) -> bool:
-    """Return whether a run asks a judge on a server."""
-    return bool(plan.metrics.kinds) and any(judge.server is not None for judge in plan.models.judges)
-
-
 TABLE: tuple[PlannedFinding, ...] = (
     PlannedFinding("flows.findings.compute_throughput", lambda plan: bool(plan.metrics.kinds)),
     PlannedFinding("flows.findings.compute_baseline", lambda plan: plan.outputs.baseline is not None),

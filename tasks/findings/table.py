@@ -128,8 +128,7 @@ def _present(parts: Iterable[Findings]) -> set[str]:
 
 def count_findings(rows: WrittenRows) -> list[HasEntry]:
     """Return the entries of findings for the summary of a run."""
-    counted = (each for each in listed_findings() if each.is_counted is not None and each.is_counted(rows))
-    loaded = (finding for each in counted if (finding := each.load()).count is not None)
+    loaded = (each.load() for each in listed_findings() if each.is_counted is not None and each.is_counted(rows))
     return [entry for each in loaded if each.count is not None for entry in each.count(rows) if entry is not None]
 
 

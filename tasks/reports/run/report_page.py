@@ -120,8 +120,13 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
 def load_templates() -> None:
     """Load the templates of the report before it is written; those not yet compiled take a tenth of a second."""
     templates = open_templates()
-    for name in ("report.html.j2", *templates.list_templates(filter_func=lambda name: name.startswith(("_", "page")))):
+    for name in ("report.html.j2", *templates.list_templates(filter_func=_is_part)):
         templates.get_template(name)
+
+
+def _is_part(name: str) -> bool:
+    """Return whether a file is the template of a part of a page: of the report, or in the room of a finding."""
+    return name.endswith(".html.j2") and (name.startswith(("_", "page")) or "/" in name)
 
 
 def script_json(value: Any) -> str:
@@ -157,9 +162,7 @@ def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence
     room = LARGEST_DATA
     for tables in read_row_tables(folder, chosen):
         disagreeing = _disagreements(tables, contradicted)
-        more = {
-            "disagreements": disagreeing,
-        }
+        more: dict[str, Any] = {"disagreements": disagreeing}
         for find in values:
             more |= find(tables.sample)
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)

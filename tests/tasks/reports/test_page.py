@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from jinja2 import DictLoader, Environment
 
-from tasks.reports.page import CompiledTemplates
+from tasks.reports.page import CompiledTemplates, open_templates
+from tasks.reports.run.report_page import load_templates
 
 
 def render(folder: Path, source: str) -> str:
@@ -54,3 +55,12 @@ def test_nothing_is_written_where_python_writes_no_bytecode(tmp_path: Path, monk
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     assert render(tmp_path, "one {{ text }}") == "one &lt;b&gt;"
     assert not list(tmp_path.iterdir())
+
+
+def test_the_parts_of_the_report_are_loaded_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    templates = open_templates()
+    monkeypatch.setattr(templates, "get_template", loaded.append)
+    load_templates()
+    assert {"report.html.j2", "page.html.j2", "_summary.html.j2", "judge/section.html.j2"} <= set(loaded)
+    assert [name for name in loaded if not name.endswith(".html.j2")] == []
