@@ -49,15 +49,15 @@ test *options:
 
 # Run the tests of whole Prefect servers with workers, of installations, and of processes that fail; options go to pytest
 test-served *options:
-    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks/processes {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks {{ options }}
 
 # Run the tests that draw many samples, or play many nights, to see how often an interval holds or an alarm is false; options go to pytest
 test-simulations *options:
-    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core tests/flows/findings {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core tests/tasks tests/flows tests/examples {{ options }}
 
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:
-    ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -m "not served" {{ options }}
+    ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -m "simulation or not served" {{ options }}
 
 # Score golden cases: `just golden FILE`
 golden file="tests/golden/cases.json":

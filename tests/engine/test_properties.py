@@ -67,6 +67,7 @@ def without_known_failures(history: Iterable[Night]) -> Iterator[Night]:
         answered |= {number for _, number in night.rows} - night.failing
 
 
+@pytest.mark.simulation
 @few
 @example(history=[FIRST, SECOND, THIRD])
 @given(history=st.lists(nights(), min_size=2, max_size=3))
@@ -112,6 +113,7 @@ def test_rows_are_taken_without_a_cache_of_answers(
         stored |= {row for row in night.rows if row[1] not in night.failing}
 
 
+@pytest.mark.simulation
 def test_one_row_changes_every_night(prefect_stub: object, assay: Callable[..., Outcome], tmp_path: Path) -> None:
     """Change rows of one shard one by one, so that its rows come from many nights, and prune the stores at the end."""
     del prefect_stub

@@ -60,6 +60,7 @@ def test_no_attack_leaves_its_fence() -> None:
             assert not any(line in passage.split("\n") for line in outside if line.strip()), row["attack"]
 
 
+@pytest.mark.simulation
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_stub")

@@ -93,6 +93,7 @@ def first_of_each(alerts: Sequence[Alert]) -> list[Alert]:
     return list({alert.id: alert for alert in alerts}.values())
 
 
+@pytest.mark.simulation
 @settings(max_examples=25)
 @given(NIGHTS)
 def test_every_recipient_is_told_every_change_once_and_in_order(plan: list[Night]) -> None:

@@ -181,6 +181,7 @@ def test_lost_connections_are_reopened(
     assert caplog.messages == []
 
 
+@pytest.mark.served
 def test_cached_answers_survive_a_server_that_goes_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = tmp_path / "asked"
     with start_postgres() as server:

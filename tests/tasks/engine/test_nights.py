@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ NIGHTS = st.lists(
 """For each night, the rows with their responses, the rows per shard, and the rows per window."""
 
 
+@pytest.mark.simulation
 @settings(max_examples=40)
 @given(NIGHTS)
 def test_tables_are_equal_and_only_new_content_is_computed(

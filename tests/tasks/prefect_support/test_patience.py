@@ -75,6 +75,7 @@ def test_request_is_repeated_until_the_server_is_back_or_the_time_is_over() -> N
 LONG = pytest.mark.skipif("ASSAY_TEST_CRASHES" not in os.environ, reason="takes a minute: set ASSAY_TEST_CRASHES=1")
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.parametrize("seconds", [2, pytest.param(39, marks=LONG)])
