@@ -90,6 +90,7 @@ def test_nights_with_the_same_stores(
         answered |= needed
 
 
+@pytest.mark.simulation
 @few
 @example(history=[FIRST, SECOND, THIRD])
 @given(history=st.lists(nights(), min_size=2, max_size=3))

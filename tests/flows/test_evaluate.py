@@ -220,34 +220,35 @@ def test_run_that_cannot_start_replaces_the_figures_of_an_earlier_result(tmp_pat
 def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> None:
     all_cut = (fails("claims"), *ANSWERS[1:])
     metrics_file = tmp_path / "assay-none.prom"
-    with OtlpReceiver() as receiver, pytest.raises(FailedCellsError) as caught:
-        evaluate(
-            tmp_path,
-            *all_cut,
-            metrics=("faithfulness", "answer_similarity"),
-            metrics_file=str(tmp_path / "assay-{index}.prom"),
-            otlp=receiver.url,
-        )
-    events = [attributes_of(record) for record in receiver.logs]
-    assert Counter("error.type" in event for event in events) == {True: 5, False: 5}
-    written = metrics_file.read_text()
-    assert 'assay_run_failed{deployment="",index=""} 1.0' in written
-    assert 'assay_cells{deployment="",index="",metric="faithfulness",state="failed"} 5.0' in written
-    assert caught.value.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
-    run = FinishedRun(caught.value.folder)
-    assert run.record.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
-    assert "too few scores: faithfulness: 5 of 5 cells failed" in (run.folder / "report.html").read_text()
-    assert sum(status == "scored" for _, status, _ in scores(run.folder).values()) == 5
-    with get_client(sync_client=True) as client:
-        state = client.read_flow_run(UUID(run.run_id)).state
-    assert state is not None
-    assert state.is_failed()
-    assert "faithfulness: 5 of 5 cells failed" in (state.message or "")
-    with pytest.raises(FailedCellsError):  # fails again, for the same reason
-        run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "again")))
-    script(tmp_path, *ANSWERS)
-    assert run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
-    assert 'assay_run_failed{deployment="",index=""} 0.0' in metrics_file.read_text()  # a rerun replaces the file
+    with OtlpReceiver() as receiver:
+        with pytest.raises(FailedCellsError) as caught:
+            evaluate(
+                tmp_path,
+                *all_cut,
+                metrics=("faithfulness", "answer_similarity"),
+                metrics_file=str(tmp_path / "assay-{index}.prom"),
+                otlp=receiver.url,
+            )
+        events = [attributes_of(record) for record in receiver.logs]
+        assert Counter("error.type" in event for event in events) == {True: 5, False: 5}
+        written = metrics_file.read_text()
+        assert 'assay_run_failed{deployment="",index=""} 1.0' in written
+        assert 'assay_cells{deployment="",index="",metric="faithfulness",state="failed"} 5.0' in written
+        assert caught.value.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
+        run = FinishedRun(caught.value.folder)
+        assert run.record.failures == ("faithfulness: 5 of 5 cells failed, most often: the reply was cut off",)
+        assert "too few scores: faithfulness: 5 of 5 cells failed" in (run.folder / "report.html").read_text()
+        assert sum(status == "scored" for _, status, _ in scores(run.folder).values()) == 5
+        with get_client(sync_client=True) as client:
+            state = client.read_flow_run(UUID(run.run_id)).state
+        assert state is not None
+        assert state.is_failed()
+        assert "faithfulness: 5 of 5 cells failed" in (state.message or "")
+        with pytest.raises(FailedCellsError):  # fails again, for the same reason
+            run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "again")))
+        script(tmp_path, *ANSWERS)
+        assert run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
+        assert 'assay_run_failed{deployment="",index=""} 0.0' in metrics_file.read_text()  # a rerun replaces the file
     one_cut = (fails("claims", "Bikes are repaired in Dublin 2."), *ANSWERS)
     assert evaluate(tmp_path, *one_cut, fail_on_failed=0.21)
     with pytest.raises(FailedCellsError, match=r"faithfulness: 1 of 5 cells failed"):

@@ -138,10 +138,8 @@ def _bad_docstrings(path: Path, tree: ast.Module) -> Iterator[Offender]:
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[ast.Constant, bool]]:
     """Yield the docstrings of a module, its attributes included, and whether each is of a function (not a property)."""
-    for parent in ast.walk(tree):
-        body = getattr(parent, "body", None)
-        if not isinstance(body, list):
-            continue
+    for parent in _blocks(tree):
+        body: list[ast.stmt] = parent.body  # type: ignore[attr-defined]
         for i, node in enumerate(body):
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 continue
@@ -151,6 +149,15 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[ast.Constant, bool]]:
                 continue
             is_function = isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and i == 0
             yield node.value, is_function and not _is_property(parent)
+
+
+def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and every one below it that has a list of statements as its body; looks into no expression."""
+    yield node
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for child in getattr(node, field, ()):
+            if hasattr(child, "body"):
+                yield from _blocks(child)
 
 
 def _arguments(docstring: str) -> Iterator[tuple[int, str]]:
@@ -172,7 +179,7 @@ def _arguments(docstring: str) -> Iterator[tuple[int, str]]:
 
 def _bad_names(path: Path, tree: ast.Module) -> Iterator[Offender]:
     parents: list[ast.Module | ast.ClassDef] = [tree]
-    parents += [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    parents += [node for node in _blocks(tree) if isinstance(node, ast.ClassDef)]
     for parent in parents:
         owner = f"{parent.name}." if isinstance(parent, ast.ClassDef) else ""
         for node in parent.body:

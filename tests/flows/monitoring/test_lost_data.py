@@ -65,6 +65,7 @@ def test_rows_of_the_baseline_that_are_missing_are_told_once(nights: Nights, tri
         assert alert["worse"][0].startswith("only 6 of 40 rows of the baseline are left: no other row raises an alarm.")
 
 
+@pytest.mark.simulation
 def test_rows_that_are_missing_every_week_are_one_incident(nights: Nights) -> None:
     nights.run()
     verdicts = [nights.run(rows=34 if number % 7 == 0 else 37 if number % 3 == 0 else 40)[0] for number in range(15)]
