@@ -17,6 +17,7 @@ import numpy as np
 
 from metric_core.records import Direction
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.earlier_runs import EarlierRuns, adjust_differences
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
@@ -75,6 +76,7 @@ class Difference:
         bounds: Bounds of the differences; None if there are none.
         is_serial: True if rows that follow each other in the file change alike, so that the interval may be too narrow;
             not known of groups.
+        earlier: What earlier runs of the same rows add to the interval and the test; None without any.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
@@ -94,6 +96,7 @@ class Difference:
     moments: Moments
     bounds: Bounds | None
     is_serial: bool = False
+    earlier: EarlierRuns | None = None
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
 
@@ -193,27 +196,30 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
-    differences = pairs.differences
-    units = Units.from_values(differences, pairs.groups)
+    differences, adjusted = pairs.differences, adjust_differences(pairs)
+    units = Units.from_values(adjusted.values, pairs.groups)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
     bounds = pairs.difference_bounds
     interval = estimate_interval(units, bounds, seed, label)
+    test = None if interval is None else paired_test(pairs, seed, adjusted.values)
+    moments = Moments.of_differences(units, adjusted.values, bounds)
     return Difference(
         mean_a=float(pairs.a.mean()),
         mean_b=float(pairs.b.mean()),
         mean=float(differences.mean()),
-        interval=interval,
-        test=None if interval is None else paired_test(pairs, seed),
+        interval=None if interval is None else adjusted.widen(interval),
+        test=None if test is None else replace(test, p=adjusted.moderate(test.p)),
         p_adjusted=None,
         improved=int((worsening < 0).sum()),
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
         effective_groups=None if pairs.groups is None else units.effective,
-        moments=Moments.of_differences(units, differences, bounds),
+        moments=replace(moments, variance=moments.variance + adjusted.noise**2 * len(units)),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
+        earlier=adjusted.earlier,
         most_changed=_largest_changes(pairs, most_changed),
     )
 

@@ -24,6 +24,7 @@ class ScoreColumns:
         groups: Row -> name of its group; rows without a name are independent.
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
         repeated: Rows of the second run whose value is the mean of two judgments.
+        earlier: Row -> cell of runs before the baseline that differ from it by chance alone, oldest first.
     """
 
     metric: str
@@ -33,6 +34,7 @@ class ScoreColumns:
     groups: Mapping[str, str] | None = None
     bounds: tuple[float, float] | None = None
     repeated: frozenset[str] = frozenset()
+    earlier: Sequence[Mapping[str, Score]] = ()
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
@@ -123,6 +125,7 @@ class Pairs:
         b: Values in the second run.
         groups: Name of the group of each row; None if rows are not grouped.
         bounds: Bounds of the values; None if there are none.
+        earlier: Values in runs before the first, as runs x rows, NaN without a value; None without such runs.
     """
 
     scale: str | None
@@ -131,6 +134,7 @@ class Pairs:
     b: Floats
     groups: Sequence[str] | None
     bounds: Bounds | None = None
+    earlier: Floats | None = None
 
     @property
     def differences(self) -> Floats:
@@ -222,5 +226,12 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 
 
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
-    a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), Bounds.of_metric(columns.bounds, scale))
+    a, b, *before = (
+        np.array([_value(cells.get(row), scale) for row in rows]) for cells in (columns.a, columns.b, *columns.earlier)
+    )
+    bounds = Bounds.of_metric(columns.bounds, scale)
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, np.array(before) if before else None)
+
+
+def _value(cell: Score | None, scale: str | None) -> float:
+    return np.nan if cell is None or cell.value is None or cell.label != scale else float(cell.value)

@@ -217,10 +217,36 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def interval_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence on metrics whose rows are in serial order."""
+    """Yield sentences on what the intervals assume of earlier runs, and on metrics whose rows are in serial order."""
+    yield from _assumptions(comparison)
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
         yield f"rows that follow each other change alike in {', '.join(found)}: {TOO_NARROW}"
+
+
+def _assumptions(comparison: RunComparison) -> Iterator[str]:
+    """Yield what the intervals assume of the noise that all rows of a run may share."""
+    found_in = ((title(each), each.difference) for each in comparison.metrics)
+    tested = [(name, found.earlier) for name, found in found_in if found is not None and found.interval is not None]
+    unknown = [name for name, found in tested if found is None or found.noise is None]
+    if unknown:
+        which = "" if len(unknown) == len(tested) else f" in {', '.join(unknown)}"
+        yield (
+            f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, "
+            "are too few"
+        )
+    for runs in sorted({found.runs for _, found in tested if found and found.noise == 0}):
+        names = [name for name, found in tested if found and found.noise == 0 and found.runs == runs]
+        yield (
+            f"assumed: only chance tells A from the {runs} runs before it, from which its means differ by no more than "
+            f"their rows explain; so B is compared with all of them in {', '.join(names)}"
+        )
+    moved = [f"{name} by {found.noise:.2g}" for name, found in tested if found and found.noise]
+    if moved:
+        yield (
+            f"the runs before A moved by more than their rows explain ({', '.join(moved)}): the intervals allow for as "
+            "much again"
+        )
 
 
 def describe_size(metric: MetricComparison) -> str:
