@@ -22,7 +22,7 @@ from tasks.comparison.run_pair import Matching, RunPair
 from tasks.findings.comparison import ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
-from tasks.history.earlier_changes import add_earlier_changes
+from tasks.history.earlier_runs import add_earlier_runs
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
@@ -69,7 +69,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
     return RunComparison(
