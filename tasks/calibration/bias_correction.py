@@ -137,7 +137,7 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     by = record.config.by
     for key, facts in _facts(record).items():
         correction = _of_own_labels(folder, key, facts)
-        if correction is None or (_is_audited(facts) and correction.reason):
+        if correction is None or (_is_audited(facts) and facts.compared > (correction.labelled or 0)):
             correction = _of_judge(folder, key, facts, by) or correction
         if correction is not None:
             found[key] = correction
@@ -212,9 +212,8 @@ def _of_own_labels(folder: Path, key: str, facts: CalibratedMetric) -> Correctio
     return _of_sample(LabelScale.of_labels(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
 
 
-def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correction:
+def _of_sample(scale: LabelScale, found: LabelMean, reason: str = "") -> Correction:
     method = Method.POWERED if found.is_powered else Method.LABELS
-    reason = "; ".join(filter(None, (found.reason, more)))
     return Correction(scale, method, found.estimate, reason, found.labelled, found.rows)
 
 
@@ -246,7 +245,7 @@ def _describe_few(units: Units) -> str:
 
 
 def _is_audited(facts: CalibratedMetric) -> bool:
-    """Return whether an audit found that the calibration holds: it says more than the few labels of the audit."""
+    """Return whether an audit found that the calibration holds."""
     return facts.audit is not None and facts.audit.holds and facts.error is not None
 
 
