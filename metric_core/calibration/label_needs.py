@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from metric_core.calibration.estimates import Estimate, ExactEstimate, RectifiedEstimate
 from metric_core.calibration.judge_error import JudgeErrorFit, correct_mean
+from metric_core.calibration.looks import LookedAt
 from metric_core.statistics.resampling import LEVEL, Units
 
 MOST_TIMES = 256
@@ -152,6 +153,8 @@ def _with_more_labels(error: JudgeErrorFit, times_good: float, times_bad: float)
 
 
 def _more_own_labels(estimate: Estimate, times: float) -> Estimate:
+    if isinstance(estimate, LookedAt):
+        return replace(estimate, once=_more_own_labels(estimate.once, times))
     if isinstance(estimate, ExactEstimate) and estimate.belief is not None:
         return replace(estimate, belief=estimate.belief.strengthen(times))
     if isinstance(estimate, RectifiedEstimate):
