@@ -19,7 +19,7 @@ from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, ear
 from benchmarks.results_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, check_mean
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
+from metric_core.statistics.bounded_means import BoundedMean, Bounds, are_enough
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance, split_variance
 from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
 from tests.metric_core.statistics.worlds import (
@@ -147,12 +147,12 @@ def uneven_table(runs: int) -> Iterator[str]:
     yield f"|{'---|' * 8}\n"
     for name, sizes in (UNEVEN | TOO_UNEVEN).items():
         counts = np.array(sizes, dtype=np.float64)
-        effective = Units(counts, counts).effective
+        groups = Units(counts, counts)
         for mean, correlation in ((0.8, 0.5), (0.8, 0.2), (0.8, 0.02), (0.5, 0.5), (0.95, 0.5)):
             cells = uneven(counts, mean, correlation, runs)
-            known = [str(cell) if effective >= LEAST_UNITS or i % 2 == 0 else "none" for i, cell in enumerate(cells)]
+            known = [str(cell) if are_enough(groups) or i % 2 == 0 else "none" for i, cell in enumerate(cells)]
             known[3] += " †" * (known[3] != "none" and cells[3].hits > 0.05 * runs)
-            yield f"| {name} | {effective:.1f} | {mean:g} | {correlation:g} | {' | '.join(known)} |\n"
+            yield f"| {name} | {groups.effective:.1f} | {mean:g} | {correlation:g} | {' | '.join(known)} |\n"
 
 
 def uneven(counts: Floats, mean: float, correlation: float, runs: int) -> list[Share]:

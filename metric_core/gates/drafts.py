@@ -6,7 +6,7 @@ from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
 from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
-from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, are_enough
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
@@ -158,14 +158,14 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
     stream = RandomStream(testing.seed, check.metric)
     units = Units.from_values(values, measured.groups)
     if measured.groups is not None:
-        check = replace(check, groups=len(units), effective_groups=units.effective)
-    if len(values) < gate.min_rows or units.effective < LEAST_UNITS:
+        check = replace(check, groups=len(units), independent_groups=units.independent)
+    if len(values) < gate.min_rows or not are_enough(units):
         mean = float(values.mean()) if len(values) else None
         has_rows = len(values) >= gate.min_rows
         wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
         got = "1 row" if len(values) == 1 else f"{len(values)} rows"
         if has_rows and measured.groups is not None:
-            got = f"{got} of {describe_groups(len(units), units.effective)}"
+            got = f"{got} of {describe_groups(len(units), units.independent)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
     is_mean = measured.statistic is Statistic.MEAN
     noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0

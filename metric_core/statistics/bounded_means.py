@@ -28,7 +28,9 @@ import numpy as np
 from metric_core.statistics.resampling import LEVEL, RESAMPLES, Floats, Interval, Units, bootstrap_mean
 
 LEAST_UNITS = 5
-"""Minimum number of rows, or effective number of groups of rows, for an interval."""
+"""Minimum number of rows, or of groups of rows, for an interval."""
+LEAST_EFFECTIVE = 3
+"""Minimum effective number of groups for an interval: with fewer, one or two groups decide the mean."""
 
 _BATCH_CELLS = 2_000_000
 _MANY_UNITS = 2_000
@@ -357,8 +359,18 @@ def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
     return fewer.moderate_p(float((below + 1) / (pairs + 1)))
 
 
+def are_enough(units: Units) -> bool:
+    """Return whether there are enough rows or groups for an interval of their mean, and no few of them decide it.
+
+    >>> sizes = np.array([30.0] + [1.0] * 70), np.array([60.0] + [1.0] * 40), np.ones(4)
+    >>> [are_enough(Units(np.zeros(len(counts)), counts)) for counts in sizes]
+    [True, False, False]
+    """
+    return len(units) >= LEAST_UNITS and units.effective >= LEAST_EFFECTIVE
+
+
 def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
-    """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or effective groups.
+    """Return the 95 % interval of a mean; None for too few rows or groups, see `are_enough`.
 
     Without bounds, the interval comes from a bootstrap, which needs more rows to hold; see `bootstrap_mean`.
 
@@ -369,7 +381,7 @@ def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str
     >>> estimate_interval(Units.from_values(np.array([1.0, 0.5])), Bounds(0, 1), seed=1) is None
     True
     """
-    if units.effective < LEAST_UNITS:
+    if not are_enough(units):
         return None
     if bounds is None:
         return bootstrap_mean(units, seed, label).interval()

@@ -78,15 +78,14 @@ class Difference:
         mean_a: Mean in the first run.
         mean_b: Mean in the second run.
         mean: Difference of the means.
-        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows, or effective
-            groups.
+        interval: Interval of the difference at confidence level LEVEL; None for too few rows or groups.
         test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
+        independent_groups: Number of equal groups that would say as much; None like `groups`.
         detectable: True difference that 80 of 100 comparisons of as many rows and metrics would find; None without an
             interval, or if there is none so large.
         moments: Moments of the differences, or of their means in groups, from which `detectable` follows.
@@ -109,7 +108,7 @@ class Difference:
     worsened: int
     unchanged: int
     groups: int | None
-    effective_groups: float | None
+    independent_groups: int | None
     detectable: float | None = None
     moments: Moments
     bounds: Bounds | None
@@ -232,7 +231,7 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
-        effective_groups=None if pairs.groups is None else units.effective,
+        independent_groups=None if pairs.groups is None else units.independent,
         moments=Moments.of_differences(units, differences, bounds),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
@@ -275,7 +274,7 @@ def _decide_outcome(comparison: MetricComparison, p_adjusted: float, tests: int)
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison
-    units = comparison.rows.paired if difference.effective_groups is None else difference.effective_groups
+    units = comparison.rows.paired if difference.independent_groups is None else difference.independent_groups
     detectable = detectable_difference(difference.moments, units, difference.bounds, tests, LEVEL)
     adjusted = replace(difference, p_adjusted=p_adjusted, detectable=detectable)
     low, high = difference.interval.low, difference.interval.high

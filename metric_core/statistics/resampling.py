@@ -93,6 +93,11 @@ class Units:
         """Effective number of the units, see `effective_number`."""
         return effective_number(self.counts)
 
+    @property
+    def independent(self) -> int:
+        """The effective number as a person reads it, rounded down."""
+        return int(self.effective)
+
     def widen_tail(self, share: float) -> float:
         """Return the quantile to take of a distribution that knows the number of the units, not that sizes differ.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from metric_core.records import Direction, Score
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, p_not_below
+from metric_core.statistics.bounded_means import BoundedMean, Bounds, are_enough, p_not_below
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import LEVEL, SEED, Units
 from metric_core.statistics.slices import SMALL_SLICE, RowSlices, groups_within
@@ -32,8 +32,8 @@ class SlicedMetric(MetricSummary):
     """Summary of a metric over the rows of a slice, without reasons.
 
     Args:
-        rest: The other rows; None for a metric without a direction, bounds or one scale, and for fewer than five rows
-            or groups on either side.
+        rest: The other rows; None for a metric without a direction, bounds or one scale, and for too few rows or groups
+            on either side.
     """
 
     rest: Rest | None = None
@@ -132,7 +132,7 @@ class SlicedCells:
             rest = np.concatenate([cells for cells, _ in others])
             rest_groups = None if groups is None else [name for _, names in others for name in names or ()]
             here, there = Units.from_values(numbers, groups_within(groups)), Units.from_values(rest, rest_groups)
-            if min(here.effective, there.effective) >= LEAST_UNITS:
+            if are_enough(here) and are_enough(there):
                 p = self._p(here, there, bounds, f"{self.metric} {column} {value}")
                 yield value, Rest(mean=float(rest.mean()), p=p, is_worse=False)
 

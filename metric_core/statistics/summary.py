@@ -15,9 +15,6 @@ from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from metric_core.statistics.serial_order import is_serial
 from metric_core.statistics.slices import groups_within
 
-_LEAST_GROUPS = 10
-"""Least effective number of groups for which a design effect is given."""
-
 TOO_NARROW = (
     "if the file is sorted by a topic or document, and there are more of these than it has, the interval is too narrow "
     "(--by COLUMN allows for them); if these are all there are, it holds"
@@ -33,13 +30,11 @@ class Distribution:
     """Distribution of the values of scored cells.
 
     Args:
-        interval: 95 % interval of the mean; None for fewer than five rows, or effective groups of rows.
+        interval: 95 % interval of the mean; None for too few rows or groups.
         deviation: Sample standard deviation; None for fewer than two values.
         groups: Number of groups of rows; None if rows are not grouped.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None if rows are not
-            grouped.
-        design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
-            for few groups, or if all values are the same.
+        independent_groups: Number of equal groups that would say as much; None if rows are not grouped.
+        mean_of_groups: Mean over the means of groups, in which each counts once; None if rows are not grouped.
         note: Sentence about the true mean if all values are the same, which an interval alone would not explain, or
             about rows that follow each other and score alike.
     """
@@ -52,8 +47,8 @@ class Distribution:
     least: float
     greatest: float
     groups: int | None = None
-    effective_groups: float | None = None
-    design_effect: float | None = None
+    independent_groups: int | None = None
+    mean_of_groups: float | None = None
     note: str | None = None
 
 
@@ -230,48 +225,24 @@ def summarize_distribution(
         least=float(numbers.min()),
         greatest=float(numbers.max()),
         groups=None if groups is None else len(units),
-        effective_groups=None if groups is None else units.effective,
-        design_effect=None if groups is None else design_effect(numbers, units),
+        independent_groups=None if groups is None else units.independent,
+        mean_of_groups=None if groups is None else float((units.sums / units.counts).mean()),
         note=note,
     )
 
 
-def design_effect(values: Floats, units: Units) -> float | None:
-    """Return the variance of a mean of grouped rows divided by that of as many independent rows.
-
-    The rows say as much as `rows / design_effect` independent rows would. None for fewer than ten effective groups,
-    which are too few to estimate it, or if all values are the same.
-
-    Source: Kish, "Survey Sampling" (1965), section 5.4.
+def describe_groups(groups: int, independent: int | None) -> str:
+    """Return a number of groups in words, with the number of equal groups that would say as much if it is lower.
 
     Args:
-        values: Values of the rows.
-        units: Groups of these rows.
+        independent: That number; None if it is not known.
 
-    >>> values = np.repeat([1.0, 0.0], 10)
-    >>> round(design_effect(values, Units.from_values(values, list("aabbccddeeffgghhiijj"))), 2)
-    2.11
-    """
-    rows, groups = len(values), len(units)
-    spread = float(values.var(ddof=1)) if rows > 1 else 0.0
-    if units.effective < _LEAST_GROUPS or not spread:
-        return None
-    variance = float((units.influence**2).sum()) / rows**2 * groups / (groups - 1)
-    return variance / (spread / rows)
-
-
-def describe_groups(groups: int, effective: float | None) -> str:
-    """Return a number of groups in words, with the effective number if it is lower.
-
-    Args:
-        effective: Effective number of groups; None if it is not known.
-
-    >>> describe_groups(1, 1.0), describe_groups(41, 3.81)
-    ('1 group', '41 groups (effectively 3.8)')
+    >>> describe_groups(1, 1), describe_groups(41, 12)
+    ('1 group', '41 groups (about 12 independent groups)')
     """
     words = f"{groups:,} group{'s' * (groups != 1)}"
-    lower = effective is not None and round(effective, 1) < groups
-    return f"{words} (effectively {effective:,.1f})" if lower else words
+    lower = independent is not None and independent < groups
+    return f"{words} (about {independent:,} independent group{'s' * (independent != 1)})" if lower else words
 
 
 def _note(values: Floats, interval: Interval | None, bounds: Bounds | None) -> str | None:

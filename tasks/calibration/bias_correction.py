@@ -25,7 +25,7 @@ from metric_core.calibration.judge_error import (
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
-from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
@@ -242,7 +242,7 @@ def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -
 
 def _describe_few(units: Units) -> str:
     """Return that scored rows are too few for a mean of others like them; an empty text if they are not."""
-    return f"fewer than {LEAST_UNITS} scored rows, or effective groups" if units.effective < LEAST_UNITS else ""
+    return "" if are_enough(units) else f"fewer than {LEAST_UNITS} scored rows or groups, or one or two decide the mean"
 
 
 def _is_audited(facts: CalibratedMetric) -> bool:

@@ -237,7 +237,7 @@ def describe_size(metric: MetricComparison) -> str:
     rows, found = f"{metric.rows.paired:,} rows", metric.difference
     if found is None or found.groups is None:
         return rows
-    return f"{rows} of {describe_groups(found.groups, found.effective_groups)}"
+    return f"{rows} of {describe_groups(found.groups, found.independent_groups)}"
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:

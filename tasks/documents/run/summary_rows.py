@@ -60,19 +60,19 @@ def note_lines(summary: RunSummary) -> list[str]:
 
 
 def distribution_notes(distribution: Distribution) -> list[str]:
-    """Return sentences on the mean: what is known if all rows are alike, and what groups of rows do to it.
+    """Return sentences on the mean: what is known if all rows are alike, and what it is if each group counts once.
 
-    >>> groups = {"groups": 20, "effective_groups": 12.4, "design_effect": 2.5}
+    >>> groups = {"groups": 20, "independent_groups": 12, "mean_of_groups": 0.4}
     >>> distribution_notes(Distribution(100, 0.5, None, 0.5, 0.1, 0.0, 1.0, **groups))
-    ['100 rows of 20 groups (effectively 12.4) say as much about the mean as 40 independent rows (design effect 2.5)']
+    ['100 rows of 20 groups (about 12 independent groups); if each group counts once, the mean is 0.400']
     """
     notes = [distribution.note] if distribution.note else []
-    groups, effect = distribution.groups, distribution.design_effect
-    if groups is not None:
-        words = f"{distribution.count:,} rows of {describe_groups(groups, distribution.effective_groups)}"
-        if effect and effect >= 1:
-            independent = f"{distribution.count / effect:,.0f}"
-            words += f" say as much about the mean as {independent} independent rows (design effect {effect:.1f})"
+    if distribution.groups is not None:
+        words = (
+            f"{distribution.count:,} rows of {describe_groups(distribution.groups, distribution.independent_groups)}"
+        )
+        if distribution.mean_of_groups is not None:
+            words += f"; if each group counts once, the mean is {distribution.mean_of_groups:.3f}"
         notes.append(words)
     return notes
 

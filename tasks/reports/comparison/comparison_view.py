@@ -84,7 +84,7 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
         (
             "rows in",
-            None if difference.groups is None else describe_groups(difference.groups, difference.effective_groups),
+            None if difference.groups is None else describe_groups(difference.groups, difference.independent_groups),
         ),
         (
             "found in 80 of 100 comparisons",

@@ -11,7 +11,7 @@ from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_i
 from metric_core.statistics.comparison import compare_metric
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Units, bootstrap_mean
-from metric_core.statistics.summary import design_effect, summarize_distribution
+from metric_core.statistics.summary import summarize_distribution
 from tests.metric_core.statistics.worlds import TOO_UNEVEN, UNEVEN, draw_groups
 
 SCORE = Bounds(0.0, 1.0)
@@ -42,7 +42,7 @@ def test_intervals_cover_the_mean_and_gates_rarely_pass_at_it(name: str, mean: f
 def test_few_effective_groups_have_no_interval(name: str) -> None:
     sizes = TOO_UNEVEN[name]
     units = Units.from_values(np.resize([0.0, 1.0, 1.0], sum(sizes)), names(sizes))
-    assert units.effective < 5 < len(units)
+    assert units.effective < 3 < len(units)
     assert estimate_interval(units, SCORE, 1) is None
     assert estimate_interval(units, None, 1) is None
 
@@ -77,14 +77,12 @@ def test_bounds_bootstrap_and_beta_are_wider_for_uneven_groups() -> None:
     assert p_not_below(*single) <= p_not_below(*against) < 0.05
 
 
-def test_summary_gives_the_effective_number_and_no_design_effect_of_few_groups() -> None:
-    sizes = TOO_UNEVEN["30, 20 and 10 rows, 40 of 1"]
-    found = summarize_distribution(np.resize([0.0, 1.0, 1.0], sum(sizes)).tolist(), SCORE, names(sizes))
-    assert (found.groups, found.interval, found.design_effect) == (43, None, None)
-    assert found.effective_groups == pytest.approx(3.83, abs=0.01)
-    values = np.resize([0.0, 1.0], 60)
-    assert design_effect(values, Units.from_values(values, names([6] * 10))) is not None
-    assert design_effect(values, Units.from_values(values, names([12] * 5))) is None
+def test_summary_gives_whole_groups_and_the_mean_that_counts_each_once() -> None:
+    sizes = TOO_UNEVEN["one of 60 rows, 40 of 1"]
+    found = summarize_distribution([0.0] * 60 + [1.0] * 40, SCORE, names(sizes))
+    assert (found.groups, found.independent_groups, found.interval) == (41, 1, None)
+    assert found.mean == pytest.approx(0.4)
+    assert found.mean_of_groups == pytest.approx(40 / 41)
 
 
 def test_comparison_of_few_effective_groups_is_unclear() -> None:
@@ -97,4 +95,4 @@ def test_comparison_of_few_effective_groups_is_unclear() -> None:
     )
     assert found.difference is not None
     assert (found.difference.groups, found.difference.interval, found.difference.test) == (41, None, None)
-    assert found.difference.effective_groups == pytest.approx(1.68, abs=0.01)
+    assert found.difference.independent_groups == 1
