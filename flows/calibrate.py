@@ -53,6 +53,7 @@ from tasks.record.stored_figures import JudgeName
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
+from tasks.runs.row_weights import read_weights
 from tasks.runs.run_folder import CALIBRATION, RunFolder
 from tasks.runtime.release import version
 from tasks.sources import available_columns
@@ -188,7 +189,10 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         data = replace(_read_data(request), groups=groups)
         rows = pair_labels(run, metric, data, request.rules)
     cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random)
-    rows = replace(rows, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
+    config = run.record.config
+    weights = read_weights(run.samples(), config.weights, config.traffic)
+    of_run = None if rows.of_run is None else rows.of_run.weighted(weights)
+    rows = replace(rows, of_run=of_run, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     recorded = run.record.calibration
     name = recorded_judge_name(run.record, metric)
     identity = recorded.identities.get(metric.key, "")

@@ -20,7 +20,7 @@ from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import EarlierChanges, Paired, Pairs, RowCounts, ScoreColumns, pair_scores
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 
@@ -151,7 +151,7 @@ def compare_metrics(
     >>> from metric_core.records import Score
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
     >>> b = {row: Score.scored(1) for row in a}
-    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
+    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, bounds=(0, 1))
     >>> [comparison] = compare_metrics([columns])
     >>> difference = comparison.difference
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
@@ -214,15 +214,15 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
     differences = pairs.differences
-    units = Units.from_values(differences, pairs.groups)
+    units = pairs.units(differences)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
     bounds = pairs.difference_bounds
     interval = estimate_interval(units, bounds, seed, label)
     return Difference(
-        mean_a=float(pairs.a.mean()),
-        mean_b=float(pairs.b.mean()),
-        mean=float(differences.mean()),
+        mean_a=pairs.units(pairs.a).mean,
+        mean_b=pairs.units(pairs.b).mean,
+        mean=units.mean,
         interval=interval,
         test=None if interval is None else paired_test(pairs, seed),
         p_adjusted=None,
@@ -231,7 +231,7 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
-        independent_groups=None if pairs.groups is None else units.independent,
+        independent_groups=None if pairs.groups is None and pairs.weights is None else units.independent,
         moments=Moments.of_differences(units, differences, bounds),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),

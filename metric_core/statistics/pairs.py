@@ -1,13 +1,13 @@
 """Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, Seen
-from metric_core.statistics.resampling import Floats
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.slices import RowSlices, groups_within
 
 _DECIMALS = 12
@@ -40,6 +40,7 @@ class ScoreColumns:
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
         earlier: Changes between earlier runs; None if they are not known.
         repeated: Rows of the second run whose value is the mean of two judgments.
+        weights: Row -> its weight, above 0; None if each row counts once.
     """
 
     metric: str
@@ -50,12 +51,17 @@ class ScoreColumns:
     bounds: tuple[float, float] | None = None
     earlier: EarlierChanges | None = None
     repeated: frozenset[str] = frozenset()
+    weights: Mapping[str, float] | None = None
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def weights_of(self, rows: Iterable[str]) -> Floats | None:
+        """Return the weight of each row, 1 for a row without one; None if each counts once."""
+        return None if self.weights is None else np.array([self.weights.get(row, 1.0) for row in rows])
 
     def average(self, judged: Mapping[str, tuple[float, float]]) -> "ScoreColumns":
         """Return the columns with the mean of two judgments of rows of the second run.
@@ -141,6 +147,7 @@ class Pairs:
         groups: Name of the group of each row; None if rows are not grouped.
         bounds: Bounds of the values; None if there are none.
         earlier: Changes between earlier runs; None if they are not known.
+        weights: Weight of each row; None if each counts once.
     """
 
     scale: str | None
@@ -150,6 +157,11 @@ class Pairs:
     groups: Sequence[str] | None
     bounds: Bounds | None = None
     earlier: EarlierChanges | None = None
+    weights: Floats | None = None
+
+    def units(self, values: Floats) -> Units:
+        """Return the rows, or their groups, with a value for each row."""
+        return Units.from_values(values, self.groups, self.weights)
 
     @property
     def differences(self) -> Floats:
@@ -262,4 +274,4 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
     a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
     bounds, earlier = Bounds.of_metric(columns.bounds, scale), columns.earlier if scale is None else None
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier)
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows))

@@ -1,7 +1,7 @@
 """Store the labels of the rows of a run in its folder, with the way in which the rows were chosen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class RunLabels:
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
-        weights: Part of each verdict in the score of its row; None for rows.
+        weights: What each row, or verdict, counts in the mean; None if all rows count once.
     """
 
     rows: Sequence[str]
@@ -74,6 +74,21 @@ class RunLabels:
             strata=self.strata,
             weights=None if self.weights is None else np.array(self.weights, dtype=np.float64),
         )
+
+    def weighted(self, weights: Mapping[str, float] | None) -> "RunLabels":
+        """Return these labels with a weight of each row.
+
+        Args:
+            weights: Row id -> weight; None if each row counts once.
+
+        >>> RunLabels(("a", "b"), (1.0, 0.0), (1.0, None)).weighted({"a": 0.5, "b": 1.5}).weights
+        [0.5, 1.5]
+        """
+        if weights is None:
+            return self
+        parts = self.weights or [1.0] * len(self.rows)
+        found = [weights[name.partition(PART)[0]] * part for name, part in zip(self.rows, parts, strict=True)]
+        return replace(self, weights=found)
 
 
 def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> None:

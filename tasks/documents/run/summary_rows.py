@@ -28,7 +28,7 @@ LOWER_IS_BETTER = "↓"
 
 PROBABILITIES = (
     "verdicts count as the judge's probabilities: a score such as faithfulness is the mean probability that a claim is "
-    "supported, not the share of claims that are"
+    "supported, and a share of claims only if the judge is calibrated"
 )
 """Meaning of scores from probabilities."""
 
@@ -43,9 +43,19 @@ def summary_rows(summary: RunSummary) -> list[Row]:
 
 
 def summary_table(summary: RunSummary) -> Table:
-    """Return the table of the metrics; failed cells have a column if there are any."""
+    """Return the table of the metrics; failed cells, and means of groups, have a column if there are any."""
     shown = len(SUMMARY_HEADINGS) - (not any(metric.failed for metric in summary.metrics))
-    return make_table(SUMMARY_HEADINGS[:shown], (row[:shown] for row in summary_rows(summary)))
+    headings, rows = SUMMARY_HEADINGS[:shown], [row[:shown] for row in summary_rows(summary)]
+    parts = [part for metric in summary.metrics for part in (metric.scales.values() or [metric.distribution])]
+    for heading, means in (
+        ("each row once", [part and part.mean_of_rows for part in parts]),
+        ("each group once", [part and part.mean_of_groups for part in parts]),
+    ):
+        if any(mean is not None for mean in means):
+            headings = (*headings[:2], heading, *headings[2:])
+            texts = [_NONE if mean is None else f"{mean:.3f}" for mean in means]
+            rows = [(*row[:2], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
+    return make_table(headings, rows)
 
 
 def verdict_line(record: RunRecord) -> str | None:
@@ -74,6 +84,11 @@ def distribution_notes(distribution: Distribution) -> list[str]:
         if distribution.mean_of_groups is not None:
             words += f"; if each group counts once, the mean is {distribution.mean_of_groups:.3f}"
         notes.append(words)
+    if distribution.mean_of_rows is not None:
+        worth = (
+            "" if distribution.groups is not None else f", worth about {distribution.independent_groups:,} equal ones"
+        )
+        notes.append(f"rows have weights{worth}; if each row counts once, the mean is {distribution.mean_of_rows:.3f}")
     return notes
 
 
