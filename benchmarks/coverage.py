@@ -135,12 +135,14 @@ def groups_table(runs: int) -> Iterator[str]:
         counts = np.array(sizes, dtype=np.float64)
         groups = Units(counts, counts)
         for mean, correlation in ((0.8, 0.5), (0.8, 0.02), (0.5, 0.5), (0.95, 0.5)):
-            cells = [str(cell) if are_enough(groups) else "none" for cell in grouped(counts, mean, correlation, runs)]
+            cells = [
+                str(cell) if are_enough(groups) else "none" for cell in cover_groups(counts, mean, correlation, runs)
+            ]
             before = cells[0] if groups.effective >= _EFFECTIVE_BEFORE else "none"
             yield f"| {name} | {groups.independent} | {mean:g} | {correlation:g} | {before} | {' | '.join(cells)} |\n"
 
 
-def grouped(counts: Floats, mean: float, correlation: float, runs: int) -> list[Share]:
+def cover_groups(counts: Floats, mean: float, correlation: float, runs: int) -> list[Share]:
     """Return intervals that contain the mean, and gates that pass and fail at it."""
     generator, shares = np.random.default_rng([123, len(counts)]), [Share() for _ in range(3)]
     for seed in range(runs):

@@ -39,7 +39,7 @@ from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
 from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMeans
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
+from tasks.calibration.run_labels import refuse_fewer_labels, weigh, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
 from tasks.documents.calibration.calibration_text import calibration_markdown
 from tasks.opening.run_models import models_for
@@ -53,7 +53,6 @@ from tasks.record.stored_figures import JudgeName
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
-from tasks.runs.row_weights import read_weights
 from tasks.runs.run_folder import CALIBRATION, RunFolder
 from tasks.runtime.release import version
 from tasks.sources import available_columns
@@ -189,10 +188,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         data = replace(_read_data(request), groups=groups)
         rows = pair_labels(run, metric, data, request.rules)
     cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random)
-    config = run.record.config
-    weights = read_weights(run.samples(), config.weights, config.traffic)
-    of_run = None if rows.of_run is None else rows.of_run.weighted(weights)
-    rows = replace(rows, of_run=of_run, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
+    rows = replace(rows, of_run=weigh(rows.of_run, run), warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     recorded = run.record.calibration
     name = recorded_judge_name(run.record, metric)
     identity = recorded.identities.get(metric.key, "")

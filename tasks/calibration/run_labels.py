@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 
 from metric_core.calibration.sampled_labels import SampledLabels
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_weights import read_weights
 from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
@@ -51,7 +53,7 @@ class RunLabels:
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
-        weights: What each row, or verdict, counts in the mean; None if all rows count once.
+        weights: Weight of each row, or verdict, in the mean; None if all rows count once.
     """
 
     rows: Sequence[str]
@@ -75,20 +77,16 @@ class RunLabels:
             weights=None if self.weights is None else np.array(self.weights, dtype=np.float64),
         )
 
-    def weighted(self, weights: Mapping[str, float] | None) -> "RunLabels":
-        """Return these labels with a weight of each row.
 
-        Args:
-            weights: Row id -> weight; None if each row counts once.
-
-        >>> RunLabels(("a", "b"), (1.0, 0.0), (1.0, None)).weighted({"a": 0.5, "b": 1.5}).weights
-        [0.5, 1.5]
-        """
-        if weights is None:
-            return self
-        parts = self.weights or [1.0] * len(self.rows)
-        found = [weights[name.partition(PART)[0]] * part for name, part in zip(self.rows, parts, strict=True)]
-        return replace(self, weights=found)
+def weigh(labels: RunLabels | None, run: FinishedRun) -> RunLabels | None:
+    """Return labels with the weights of the rows of their run, if these have any."""
+    config = run.record.config
+    weights = read_weights(run.samples(), config.weights, config.traffic)
+    if weights is None or labels is None:
+        return labels
+    parts = labels.weights or [1.0] * len(labels.rows)
+    found = [weights[name.partition(PART)[0]] * part for name, part in zip(labels.rows, parts, strict=True)]
+    return replace(labels, weights=found)
 
 
 def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> None:

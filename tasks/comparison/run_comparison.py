@@ -84,7 +84,7 @@ class RunComparison:
         changed: Mapping from a metric that is better or worse to what changed, system or judge, if there is evidence.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
-        weights: What each row counted, as its run says; None for once.
+        weights: The option of the run that gives rows their weights; None if each row counted once.
         findings: Comparisons of the findings of both runs.
     """
 

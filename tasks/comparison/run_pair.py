@@ -31,7 +31,7 @@ class Matching:
         by: Column by which rows of a run are grouped; None if they are not grouped.
         slices: Columns that divide the rows into slices.
         kept: Column -> values that are separate slices, however few rows have them.
-        weights: What each row counts; None for once.
+        weights: The option that gives rows their weights; None if each counts once.
         traffic: Shares of the traffic.
     """
 

@@ -1,4 +1,4 @@
-"""What rows stand for: a column of weights, of probabilities, or the shares of slices in the traffic."""
+"""Weights of rows: a column of weights, of probabilities, or the shares of slices in the traffic."""
 
 import json
 from collections.abc import Sequence
