@@ -1,5 +1,7 @@
 """Groups of different sizes: intervals and gates hold, or say that there are too few groups."""
 
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,15 @@ def test_comparison_of_few_effective_groups_is_unclear() -> None:
     assert found.difference is not None
     assert (found.difference.groups, found.difference.interval, found.difference.test) == (41, None, None)
     assert found.difference.independent_groups == 1
+
+
+@pytest.mark.parametrize(("rows", "share"), [(20, 0.105), (30, 0.07), (50, 0.045)])
+def test_differences_of_which_hardly_any_changed_have_intervals_that_hold(rows: int, share: float) -> None:
+    """With half a pseudo-row at each bound, these hold the difference in 88 to 89 of 100 runs."""
+    held = 0.0
+    for fallen in range(rows + 1):
+        units = Units.from_values(np.where(np.arange(rows) < fallen, -1.0, 0.0))
+        found = BoundedMean(units, SCORE.of_differences, seed=1).interval()
+        chance = comb(rows, fallen) * share**fallen * (1 - share) ** (rows - fallen)
+        held += chance * (found.low <= -share <= found.high)
+    assert held >= 0.93
