@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, earlier_table, pair_tables, serial_table
+from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, pair_tables, serial_table
 from benchmarks.results_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, check_mean
@@ -79,7 +79,6 @@ def tables(runs: int) -> Iterator[str]:
         lambda world, size: errors(world, size, runs)[1],
     )
     yield from pair_tables(runs)
-    yield from earlier_table(runs)
     yield from detectable_table(runs)
     yield from serial_table(runs)
     yield from groups_table(runs)

@@ -1,12 +1,11 @@
 """Measure tests, missing scores, detectable drops and serial order of two runs, for `benchmarks/coverage.py`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from scipy.special import stdtrit
 from scipy.stats import binomtest, wilcoxon
 
 from metric_core.records import Direction, Score
@@ -14,8 +13,8 @@ from metric_core.statistics import bounded_means, paired_tests
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
 from metric_core.statistics.paired_tests import paired_test
-from metric_core.statistics.pairs import EarlierChanges, Pairs, ScoreColumns
-from metric_core.statistics.resampling import Floats, Interval, Units
+from metric_core.statistics.pairs import Pairs, ScoreColumns
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 from tasks.runtime.wording import format_percent
@@ -181,64 +180,6 @@ def detectable(draw: Callable[[float, np.random.Generator, int], Floats], size: 
         found = p * metrics <= 0.05
         share.add(bool(found and BoundedMean(Units.from_values(values), bounds, seed, draws=DRAWS).interval().high < 0))
     return f"{share} ({drop:.3f})"
-
-
-def _dense(deviation: float, fall: float = 0.0) -> World:
-    """Differences that are normal, but for a share of rows that fall by 1."""
-    name = f"normal, deviation {deviation:g}" + (f", {format_percent(fall, 1)} fall by 1" if fall else "")
-    return World(
-        name, lambda g, n: np.where(g.random(n) < fall, -1.0, np.clip(g.normal(0, deviation, n), -1, 1)), -fall
-    )
-
-
-EARLIER: tuple[tuple[World, World | None], ...] = (
-    (_dense(0.1), None),
-    (_dense(0.05), None),
-    (World("Student's t of 3 degrees, times 0.06", lambda g, n: np.clip(0.06 * g.standard_t(3, n), -1, 1), 0.0), None),
-    *((world, None) for world in DIFFERENCES[:5]),
-    (_dense(0.05, 0.005), None),
-    (_dense(0.05, 0.01), None),
-    (_dense(0.1, 0.02), None),
-    (_dense(0.05, 0.01), _dense(0.05)),
-    (_dense(0.1, 0.02), _dense(0.1)),
-)
-"""Differences, and those of earlier runs if they are of another kind."""
-
-
-def earlier_table(runs: int) -> Iterator[str]:
-    """Yield a table of intervals and gates that know the differences of earlier runs."""
-    yield "\n### Intervals of the difference if earlier runs are known (in parentheses: width, times Student's)\n\n"
-    yield "| differences | earlier runs | rows | Student's t | bounds alone | **with earlier runs** "
-    yield f"| gate fails at the threshold |\n|{'---|' * 7}\n"
-    for world, before in EARLIER:
-        for size in (30, 100, 300):
-            for number in (2, 9):
-                cells = " | ".join(known_changes(world, before or world, number, size, runs))
-                unlike = f" of {before.name}" if before is not None else ""
-                yield f"| {world.name} | {number}{unlike} | {size} | {cells} |\n"
-
-
-def known_changes(world: World, before: World, number: int, size: int, runs: int) -> list[str]:
-    """Return how often intervals hold the mean: Student's, by bounds, with earlier runs; and how often a gate fails."""
-    generator = np.random.default_rng([101, size, number])
-    shares, failed = [Share(), Share(), Share()], Share()
-    for seed in range(runs):
-        earlier, values = before.draw(generator, number * size), world.draw(generator, size)
-        changes = EarlierChanges(number, int(np.count_nonzero(earlier)), float(np.abs(earlier).max()))
-        pairs = replace(_pairs(values), bounds=SCORE, earlier=changes)
-        units = Units.from_values(values)
-        reach = float(stdtrit(size - 1, 0.975)) * float(values.std(ddof=1)) / np.sqrt(size)
-        intervals = [Interval(float(values.mean()) - reach, float(values.mean()) + reach)]
-        for bounds in (SCORE.of_differences, pairs.difference_bounds):
-            assert bounds is not None
-            intervals.append(BoundedMean(units, bounds, seed, draws=DRAWS).interval())
-        for share, found in zip(shares, intervals, strict=True):
-            share.add(found.low - 1e-9 <= world.mean <= found.high + 1e-9, found.high - found.low)
-        worsening = BoundedMean(Units.from_values(-values), pairs.worsening_bounds or SCORE, seed, draws=DRAWS)
-        failed.add(worsening.p_at_most(-world.mean) <= 0.05)
-    width = shares[0].width or 1.0
-    parts = [f"{format_percent(share.hits / share.runs, 1)} ({share.width / width:.2f})" for share in shares[1:]]
-    return [str(shares[0]), *parts, str(failed)]
 
 
 def serial_table(runs: int) -> Iterator[str]:

@@ -19,10 +19,10 @@ from tasks.comparison.changed_side import ChangedSide, SideFinder
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.findings.comparison import ComparedRows
+from tasks.findings.comparison import CheckedGate, ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
-from tasks.history.earlier_changes import add_earlier_changes
+from tasks.history.earlier_runs import add_earlier_runs
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
@@ -69,21 +69,22 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
+    checked = _apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None)
     return RunComparison(
         a=ComparedRun.from_run(before),
         b=ComparedRun.from_run(after),
         differences=differences,
         metrics=metrics,
-        gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
+        gate=None if checked is None else checked.result,
         changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
         weights=options.matching.weights,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed)),
+        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
     )
 
 
@@ -119,10 +120,16 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
-    checked = _apply_rules(gate, pair, pair.columns(), options)
-    if checked is not None:
-        checked = replace(checked, left_out=(*left_out, *checked.left_out))
-    return RunComparison(b=ComparedRun.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
+    columns = pair.columns()
+    checked = _apply_rules(gate, pair, columns, options)
+    result = None if checked is None else checked.result
+    return RunComparison(
+        b=ComparedRun.from_run(finished),
+        gate=None if result is None else replace(result, left_out=(*left_out, *result.left_out)),
+        seed=options.seed,
+        by=options.matching.by,
+        findings=compare_findings(ComparedRows(pair, columns, options.seed, gate=checked)),
+    )
 
 
 def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOptions:
@@ -150,7 +157,7 @@ def _apply_rules(
     columns: Sequence[ScoreColumns],
     options: CompareOptions,
     other_judge: FinishedRun | None = None,
-) -> GateResult | None:
+) -> CheckedGate | None:
     """Apply a gate to a run.
 
     Args:
@@ -159,7 +166,7 @@ def _apply_rules(
     """
     if gate is None or options.gate is None:
         return None
-    run = pair.b.run
+    run, undecided = pair.b.run, options.gate.inconclusive
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
@@ -170,19 +177,20 @@ def _apply_rules(
         slices=pair.slices,
         judge_variances=judge_variances(run.record),
     )
-    judged = second_judgments(run.record)
-    averaged = [
-        column.average({pair.b.keys[row]: scores for row, scores in judged.get(column.metric, {}).items()})
-        for column in columns
-    ]
-    result = check_gate(gate, averaged, options.seed, facts)
-    if (
-        result.outcome is not Outcome.INCONCLUSIVE
-        or result.is_noise
-        or (options.gate.inconclusive == "passed" and not result.is_trusted)
-    ):
-        return result
-    return replace(result, outcome=Outcome(options.gate.inconclusive))
+    judged = {
+        metric: {pair.b.keys[row]: scores for row, scores in found.items()}
+        for metric, found in second_judgments(run.record).items()
+    }
+
+    def check(scores: Sequence[ScoreColumns]) -> GateResult:
+        averaged = [column.average(judged.get(column.metric, {})) for column in scores]
+        result = check_gate(gate, averaged, options.seed, facts)
+        is_settled = result.outcome is not Outcome.INCONCLUSIVE or result.is_noise
+        if is_settled or (undecided == "passed" and not result.is_trusted):
+            return result
+        return replace(result, outcome=Outcome(undecided))
+
+    return CheckedGate(check(columns), check, is_judge_known=bool(facts.judge_variances))
 
 
 def find_unsettled_rows(
@@ -203,10 +211,10 @@ def find_unsettled_rows(
     rules = gate.gate() if before is not None else gate.gate().without_baseline()
     pair = RunPair.from_runs(before, after, options.matching)
     columns = {column.metric: column for column in pair.columns()}
-    result = _apply_rules(rules, pair, [*columns.values()], options)
+    checked = _apply_rules(rules, pair, [*columns.values()], options)
     values = {sliced.column: sliced.values for sliced in pair.slices}
     ids, found = pair.b.row_ids, dict[str, set[str]]()
-    for metric, part in () if result is None else result.unsettled:
+    for metric, part in () if checked is None else checked.result.unsettled:
         cells = columns[metric].b
         rows = [row for row in cells if part is None or values[part.column][row] == part.value]
         found.setdefault(metric, set()).update(ids[row] for row in rows if cells[row].value is not None)

@@ -222,7 +222,7 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             pairs.worsening(column.direction),
             pairs.groups,
             threshold,
-            pairs.worsening_bounds,
+            pairs.difference_bounds,
             judge=testing.judge_variances.get(column.metric),
             is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
             repeated=len(column.repeated.intersection(pairs.rows)),

@@ -169,7 +169,7 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
         if has_rows and measured.groups is not None:
             got = f"{got} of {describe_groups(len(units), units.independent)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
-    is_mean = measured.statistic is Statistic.MEAN
+    check, is_mean = replace(check, threshold=threshold), measured.statistic is Statistic.MEAN
     noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0
     confidence = Confidence(gate.level, gate.looks, noise)
     if measured.statistic is Statistic.MEDIAN:

@@ -299,6 +299,7 @@ class Check:
         is_noise: True if the gate would pass or fail by the noise of the judge: it stays inconclusive, whatever
             inconclusive gates count as.
         is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
+        threshold: Threshold of the mean or median that is tested; None for other rules, and with too few rows.
     """
 
     kind: RuleKind
@@ -315,6 +316,7 @@ class Check:
     independent_groups: int | None = None
     is_noise: bool = False
     is_unsettled: bool = False
+    threshold: Threshold | None = None
 
     @property
     def size(self) -> str:

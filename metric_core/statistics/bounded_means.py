@@ -10,9 +10,6 @@ values between the bounds are possible. Its weights have a Dirichlet distributio
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
 
-If earlier rows show how far such values go (`Seen`), the pseudo-row is there instead, apart from a share that allows
-for a row beyond all of them.
-
 Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of the root mean square size: a large group that
 was not seen could be at the bound as well as a small one. If groups have different sizes, their effective number
 (`Units.effective`) is lower than their number, and results are as much less certain as Student's distribution with as
@@ -21,7 +18,7 @@ many degrees of freedom is wider.
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,31 +42,15 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The least and the greatest value that many earlier rows had.
-
-    Args:
-        rest: Share of a pseudo-row that stays at the bound, because a further row may lie beyond all earlier ones: the
-            share of the present rows among all.
-    """
-
-    low: float
-    high: float
-    rest: float
-
-
-@dataclass(frozen=True, slots=True)
 class Bounds:
     """The least and the greatest value that a score, or a difference of scores, can have.
 
     Args:
         high: Greatest value, above `low`.
-        seen: Least and greatest earlier values; None if it is not known.
     """
 
     low: float
     high: float
-    seen: Seen | None = field(default=None, repr=False)
 
     @classmethod
     def of_metric(cls, bounds: Sequence[float] | None, scale: str | None = None) -> "Bounds | None":
@@ -98,28 +79,7 @@ class Bounds:
         >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5]))
         Bounds(low=-0.25, high=1.0)
         """
-        least, most, seen = float(values.min()), float(values.max()), self.seen
-        if seen is not None:
-            seen = replace(seen, low=min(seen.low, least), high=max(seen.high, most))
-        return Bounds(min(self.low, least), max(self.high, most), seen)
-
-    def pseudo_rows(self, number: float, *, at_low: bool) -> list[tuple[float, float]]:
-        """Return the values of pseudo-rows at a bound, with the number of each.
-
-        If earlier values are known, a part of them is at the most extreme one.
-
-        Args:
-            number: Number of pseudo-rows.
-            at_low: True for the lower bound, False for the upper one.
-
-        >>> Bounds(-1.0, 1.0, Seen(-0.4, 0.4, rest=0.25)).pseudo_rows(0.5, at_low=True)
-        [(-1.0, 0.125), (-0.4, 0.375)]
-        """
-        end = self.low if at_low else self.high
-        near = end if self.seen is None else self.seen.low if at_low else self.seen.high
-        if self.seen is None or near == end:
-            return [(end, number)]
-        return [(end, number * self.seen.rest), (near, number * (1 - self.seen.rest))]
+        return Bounds(min(self.low, float(values.min())), max(self.high, float(values.max())))
 
     @property
     def of_differences(self) -> "Bounds":
@@ -256,19 +216,19 @@ class BoundedMean:
 
     @cached_property
     def _with_both_ends(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(0.5, at_low=True), *self.bounds.pseudo_rows(0.5, at_low=False))
+        return self._draw((self.bounds.low, 0.5), (self.bounds.high, 0.5))
 
     @cached_property
     def _with_whole_ends(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=True), *self.bounds.pseudo_rows(1.0, at_low=False))
+        return self._draw((self.bounds.low, 1.0), (self.bounds.high, 1.0))
 
     @cached_property
     def _with_low_end(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=True))
+        return self._draw((self.bounds.low, 1.0))
 
     @cached_property
     def _with_high_end(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=False))
+        return self._draw((self.bounds.high, 1.0))
 
     def _exact_quantile(self, ends: tuple[int, int], low: float, high: float, share: float) -> float:
         """Return a quantile of the mean of rows at the bounds, with these numbers of pseudo-rows."""

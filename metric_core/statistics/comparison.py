@@ -17,10 +17,11 @@ import numpy as np
 
 from metric_core.records import Direction
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.earlier_runs import EarlierRuns, adjust_differences
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
-from metric_core.statistics.pairs import EarlierChanges, Paired, Pairs, RowCounts, ScoreColumns, pair_scores
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval
+from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
+from metric_core.statistics.resampling import LEVEL, SEED, Interval
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 
@@ -36,24 +37,6 @@ class ChangeOutcome(StrEnum):
     UNCLEAR = "no clear difference"
     UNDECIDED = "undecided: scores are missing"
     NOT_COMPARED = "not compared"
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Effect sizes of a difference.
-
-    Args:
-        standardized: Mean of the differences divided by their standard deviation (Cohen's d for pairs); None if all
-            differences are equal.
-        rank_biserial: Rank-biserial correlation, from -1 (all changed rows decreased) to 1 (all changed rows
-            increased); None if no row changed.
-        odds_ratio: Number of rows that changed from 0 to 1 divided by the number that changed from 1 to 0; None unless
-            all values are 0 or 1 and both numbers are positive.
-    """
-
-    standardized: float | None
-    rank_biserial: float | None
-    odds_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +75,7 @@ class Difference:
         bounds: Bounds of the differences; None if there are none.
         is_serial: True if rows that follow each other in the file change alike, so that the interval may be too narrow;
             not known of groups.
-        earlier: Changes between earlier runs that the interval rests on; None if it rests on the bounds alone.
+        earlier: What earlier runs of the same rows add to the interval and the test; None without any.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
@@ -103,7 +86,6 @@ class Difference:
     interval: Interval | None
     test: PairedTest | None
     p_adjusted: float | None
-    effect: Effect
     improved: int
     worsened: int
     unchanged: int
@@ -113,7 +95,7 @@ class Difference:
     moments: Moments
     bounds: Bounds | None
     is_serial: bool = False
-    earlier: EarlierChanges | None = None
+    earlier: EarlierRuns | None = None
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
 
@@ -213,55 +195,32 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
-    differences = pairs.differences
-    units = pairs.units(differences)
+    differences, adjusted = pairs.differences, adjust_differences(pairs)
+    units = pairs.units(adjusted.values)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
     bounds = pairs.difference_bounds
     interval = estimate_interval(units, bounds, seed, label)
+    test = None if interval is None else paired_test(pairs, seed, adjusted.values)
+    moments = Moments.of_differences(units, adjusted.values, bounds)
     return Difference(
         mean_a=pairs.units(pairs.a).mean,
         mean_b=pairs.units(pairs.b).mean,
-        mean=units.mean,
-        interval=interval,
-        test=None if interval is None else paired_test(pairs, seed),
+        mean=pairs.units(differences).mean,
+        interval=None if interval is None else adjusted.widen(interval),
+        test=None if test is None else replace(test, p=adjusted.moderate(test.p)),
         p_adjusted=None,
-        effect=_effect(pairs),
         improved=int((worsening < 0).sum()),
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
         independent_groups=None if pairs.groups is None and pairs.weights is None else units.independent,
-        moments=Moments.of_differences(units, differences, bounds),
+        moments=replace(moments, variance=moments.variance + adjusted.noise**2 * len(units)),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
-        earlier=None if interval is None or bounds is None or bounds.seen is None else pairs.earlier,
+        earlier=adjusted.earlier,
         most_changed=_largest_changes(pairs, most_changed),
     )
-
-
-def _effect(pairs: Pairs) -> Effect:
-    differences = pairs.differences
-    deviation = float(differences.std(ddof=1)) if np.ptp(differences) > 0 else None
-    odds_ratio = None
-    if pairs.are_binary:
-        gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
-        odds_ratio = gained / lost if gained and lost else None
-    return Effect(
-        standardized=float(differences.mean()) / deviation if deviation else None,
-        rank_biserial=_rank_biserial(differences),
-        odds_ratio=odds_ratio,
-    )
-
-
-def _rank_biserial(differences: Floats) -> float | None:
-    changed = differences[differences != 0]
-    if not len(changed):
-        return None
-    from scipy.stats import rankdata  # noqa: PLC0415 importing scipy.stats costs most of a second
-
-    ranks = rankdata(np.abs(changed))
-    return float((ranks * np.sign(changed)).sum() / ranks.sum())
 
 
 def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:

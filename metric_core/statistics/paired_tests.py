@@ -42,20 +42,22 @@ class PairedTest:
     p: float
 
 
-def paired_test(pairs: Pairs, seed: int) -> PairedTest:
+def paired_test(pairs: Pairs, seed: int, values: Floats | None = None) -> PairedTest:
     """Apply the test that suits the values.
 
     Args:
         pairs: Scores of at least two rows or groups.
+        values: Differences less what earlier runs predict; None for the differences alone.
 
     >>> pairs = Pairs(None, ("u", "v", "w", "x"), np.ones(4), np.zeros(4), None)
     >>> paired_test(pairs, seed=1)
     PairedTest(kind=<TestKind.MCNEMAR: 'McNemar, mid-p'>, p=0.0625)
     """
-    differences = pairs.differences
+    differences = pairs.differences if values is None else values
     if pairs.groups is not None:
         return PairedTest(TestKind.GROUP_PERMUTATION, _sign_permutation(pairs.units(differences).sums, seed))
-    if pairs.are_binary and pairs.weights is None:
+    is_binary = pairs.are_binary and bool(np.isin(differences, (-1.0, 0.0, 1.0)).all())
+    if is_binary and pairs.weights is None:
         gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
         return PairedTest(TestKind.MCNEMAR, mcnemar_mid_p(gained, lost))
     return PairedTest(TestKind.PERMUTATION, _sign_permutation(pairs.units(differences).sums, seed))

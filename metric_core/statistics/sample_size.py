@@ -113,7 +113,8 @@ def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: fl
     """
     if moments.mean == threshold:
         return None
-    return _find_rows(moments, threshold, bounds.pseudo_rows(1.0, at_low=moments.mean > threshold), level)
+    end = bounds.low if moments.mean > threshold else bounds.high
+    return _find_rows(moments, threshold, [(end, 1.0)], level)
 
 
 def _find_rows(moments: Moments, threshold: float, ends: Sequence[tuple[float, float]], level: float) -> int | None:
@@ -205,9 +206,7 @@ def detectable_difference(
 
 
 def _both_ends(bounds: Bounds | None) -> Sequence[tuple[float, float]]:
-    if bounds is None:
-        return ()
-    return [row for at_low in (True, False) for row in bounds.pseudo_rows(0.5, at_low=at_low)]
+    return () if bounds is None else [(bounds.low, 0.5), (bounds.high, 0.5)]
 
 
 def rows_for_difference(

@@ -1,0 +1,1 @@
+"""What the outcomes of a comparison and of a gate hang on."""
