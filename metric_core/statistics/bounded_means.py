@@ -5,7 +5,7 @@ in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at
 values between the bounds are possible. Its weights have a Dirichlet distribution.
 
 - An interval adds half a pseudo-row at each bound. For values of 0 and 1 this is the interval of Jeffreys. It adds
-  whole ones if at most one row lies apart from a value between the bounds, as where at most one row changed.
+  whole ones to differences of which at most one is not 0.
 - A limit adds one pseudo-row at the unfavorable bound (Gaffke 2005; Learned-Miller and Thomas, "A New Confidence
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
@@ -193,11 +193,8 @@ class BoundedMean:
 
     @property
     def _is_still(self) -> bool:
-        """Whether all units but at most one have the same mean, between the bounds: of differences, that is 0."""
-        means = self.units.sums / self.units.counts
-        common = float(np.median(means))
-        others = int((np.abs(means - common) > _ROUNDING).sum())
-        return others <= 1 and self.bounds.low + _ROUNDING < common < self.bounds.high - _ROUNDING
+        """Whether these are differences of which at most one is not 0."""
+        return self.bounds.low < 0 < self.bounds.high and int((np.abs(self.units.sums) > _ROUNDING).sum()) <= 1
 
     @property
     def _pseudo_size(self) -> float:
