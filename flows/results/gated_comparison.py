@@ -84,6 +84,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
+        weights=options.matching.weights,
         findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
     )
 
@@ -143,6 +144,8 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
     grouped = replace(
         matching,
         by=matching.by or config.get("by"),
+        weights=config.get("weights"),
+        traffic=config.get("traffic") or {},
         slices=tuple(dict.fromkeys([*named, *(gate.slice_columns if gate else ())])),
         kept=gate.slice_values if gate else {},
     )

@@ -21,7 +21,7 @@ from metric_core.calibration.figure_intervals import correlation_interval, error
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.bounded_means import are_enough
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
@@ -378,7 +378,7 @@ def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats,
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
     values: dict[str, list[Floats]] = {name: [] for name in known}
-    for resamples in _resamples(units, row_weights, seed) if groups.effective >= LEAST_UNITS else ():
+    for resamples in _resamples(units, row_weights, seed) if are_enough(groups) else ():
         for name, measure in known.items():
             values[name].append(measure.resampled(resamples))
     return {name: Figure(measure.value, measure.interval(values[name], groups)) for name, measure in known.items()}

@@ -81,8 +81,8 @@ def check_gate(
             about slices by a column that does not divide the rows.
 
     >>> cells = {f"row {i}": Score.scored(0.9 if i % 3 else 0.7) for i in range(60)}
-    >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)]
-    >>> rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8))
+    >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells, bounds=(0, 1))]
+    >>> rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.7))
     >>> check_gate(Gate(absolute=(rule,)), columns).outcome.value
     'passed'
     """
@@ -189,6 +189,7 @@ def _draft_scales(
                 variance,
                 is_serial(in_file),
                 len(column.repeated.intersection(rows)),
+                column.weights_of(rows),
                 nights if scale is None else (),
             )
             draft = draft_test(check, tested, testing)
@@ -232,6 +233,7 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             judge=testing.judge_variances.get(column.metric),
             is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
             repeated=len(column.repeated.intersection(pairs.rows)),
+            weights=pairs.weights,
         )
         missing = find_missing_scores(column, pairs, paired.counts, testing.seed)
         drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop

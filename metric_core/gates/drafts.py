@@ -6,7 +6,7 @@ from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
 from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
-from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, are_enough
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.nightly_bets import Night, p_of_nights
@@ -122,6 +122,7 @@ class Measured:
         judge: Variance of the judge's scores; None if it is not known.
         is_serial: True if rows that follow each other in the file have similar values.
         repeated: Number of values that are the mean of two judgments.
+        weights: Weight of each value; None if each counts once.
         nights: Earlier nights of other rows, for a test over all of them; empty without such nights.
     """
 
@@ -133,6 +134,7 @@ class Measured:
     judge: JudgeVariance | None = None
     is_serial: bool = False
     repeated: int = 0
+    weights: Floats | None = None
     nights: Sequence[Night] = ()
 
 
@@ -159,36 +161,39 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
     """
     values, threshold, gate = measured.values, measured.threshold, testing.gate
     stream = RandomStream(testing.seed, check.metric)
-    units = Units.from_values(values, measured.groups)
+    units = Units.from_values(values, measured.groups, measured.weights)
     if measured.groups is not None:
-        check = replace(check, groups=len(units), effective_groups=units.effective)
-    if len(values) < gate.min_rows or units.effective < LEAST_UNITS:
-        mean = float(values.mean()) if len(values) else None
+        check = replace(check, groups=len(units), independent_groups=units.independent)
+    if len(values) < gate.min_rows or not are_enough(units):
+        mean = units.mean if len(values) else None
         has_rows = len(values) >= gate.min_rows
         wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
         got = "1 row" if len(values) == 1 else f"{len(values)} rows"
         if has_rows and measured.groups is not None:
-            got = f"{got} of {describe_groups(len(units), units.effective)}"
+            got = f"{got} of {describe_groups(len(units), units.independent)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
     check, is_mean = replace(check, threshold=threshold), measured.statistic is Statistic.MEAN
     noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0
     confidence = Confidence(gate.level, gate.looks, noise)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)
-        groups = None if measured.groups is None else Units.from_values(met, measured.groups)
+        is_plain = measured.groups is None and measured.weights is None
+        groups = None if is_plain else Units.from_values(met, measured.groups, measured.weights)
         return Draft(check, check_median(values, threshold, confidence, groups, stream))
-    if measured.bounds is None and not units.influence.any():
-        reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
+    if measured.bounds is None:
+        reason = "the metric has no bounds, so nothing is known of other rows: declare its least and greatest value"
         return Draft(replace(check, observed=units.mean, reason=reason))
     finding = _add_nights(check_mean(units, threshold, confidence, measured.bounds, stream), measured, gate)
     caution = SERIAL if measured.is_serial and measured.groups is None else ""
-    return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence), caution=caution)
+    return Draft(
+        check, finding, advice=partial(_advise_rows, units, measured, measured.bounds, confidence), caution=caution
+    )
 
 
 def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
     """Return the finding with the p-value of all nights, if there are earlier ones of other rows."""
     values, threshold, bounds = measured.values, measured.threshold, measured.bounds
-    if not measured.nights or measured.groups is not None or bounds is None:
+    if not measured.nights or bounds is None or measured.groups is not None or measured.weights is not None:
         return finding
     if not bounds.low < threshold.value < bounds.high:
         return finding
@@ -197,11 +202,9 @@ def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
     return replace(finding, p_nights=p, judged_again=tuple(replace(each, p_nights=p) for each in finding.judged_again))
 
 
-def _advise_rows(units: Units, measured: Measured, confidence: Confidence) -> str:
-    if measured.bounds is None:
-        return ""
+def _advise_rows(units: Units, measured: Measured, bounds: Bounds, confidence: Confidence) -> str:
     level = confidence.level if measured.threshold.is_met_by(units.mean) else confidence.of_failure
-    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, measured.bounds, level)
+    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, bounds, level)
     if rows is None:
         return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""
     return f"needs about {rows:,} rows if the mean stays at {units.mean:.3f}" if rows > len(measured.values) else ""

@@ -21,7 +21,7 @@ from metric_core.statistics.earlier_runs import EarlierRuns, adjust_differences
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
-from metric_core.statistics.resampling import LEVEL, SEED, Interval, Units
+from metric_core.statistics.resampling import LEVEL, SEED, Interval
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 
@@ -61,15 +61,14 @@ class Difference:
         mean_a: Mean in the first run.
         mean_b: Mean in the second run.
         mean: Difference of the means.
-        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows, or effective
-            groups.
+        interval: Interval of the difference at confidence level LEVEL; None for too few rows or groups.
         test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
+        independent_groups: Number of equal groups that would say as much; None like `groups`.
         detectable: True difference that 80 of 100 comparisons of as many rows and metrics would find; None without an
             interval, or if there is none so large.
         moments: Moments of the differences, or of their means in groups, from which `detectable` follows.
@@ -91,7 +90,7 @@ class Difference:
     worsened: int
     unchanged: int
     groups: int | None
-    effective_groups: float | None
+    independent_groups: int | None
     detectable: float | None = None
     moments: Moments
     bounds: Bounds | None
@@ -134,7 +133,7 @@ def compare_metrics(
     >>> from metric_core.records import Score
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
     >>> b = {row: Score.scored(1) for row in a}
-    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
+    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, bounds=(0, 1))
     >>> [comparison] = compare_metrics([columns])
     >>> difference = comparison.difference
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
@@ -197,7 +196,7 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
     differences, adjusted = pairs.differences, adjust_differences(pairs)
-    units = Units.from_values(adjusted.values, pairs.groups)
+    units = pairs.units(adjusted.values)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
     bounds = pairs.difference_bounds
@@ -205,9 +204,9 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
     test = None if interval is None else paired_test(pairs, seed, adjusted.values)
     moments = Moments.of_differences(units, adjusted.values, bounds)
     return Difference(
-        mean_a=float(pairs.a.mean()),
-        mean_b=float(pairs.b.mean()),
-        mean=float(differences.mean()),
+        mean_a=pairs.units(pairs.a).mean,
+        mean_b=pairs.units(pairs.b).mean,
+        mean=pairs.units(differences).mean,
         interval=None if interval is None else adjusted.widen(interval),
         test=None if test is None else replace(test, p=adjusted.moderate(test.p)),
         p_adjusted=None,
@@ -215,7 +214,7 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
-        effective_groups=None if pairs.groups is None else units.effective,
+        independent_groups=None if pairs.groups is None and pairs.weights is None else units.independent,
         moments=replace(moments, variance=moments.variance + adjusted.noise**2 * len(units)),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
@@ -234,7 +233,7 @@ def _decide_outcome(comparison: MetricComparison, p_adjusted: float, tests: int)
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison
-    units = comparison.rows.paired if difference.effective_groups is None else difference.effective_groups
+    units = comparison.rows.paired if difference.independent_groups is None else difference.independent_groups
     detectable = detectable_difference(difference.moments, units, difference.bounds, tests, LEVEL)
     adjusted = replace(difference, p_adjusted=p_adjusted, detectable=detectable)
     low, high = difference.interval.low, difference.interval.high

@@ -52,27 +52,29 @@ class Adjusted:
     """Differences of rows, less what earlier runs predict.
 
     Args:
+        mean: Their mean over rows, or by weight.
         noise: Standard deviation of the noise that all rows share, for normal limits.
         earlier: Runs that they rest on; None without earlier runs.
     """
 
     values: Floats
+    mean: float
     noise: float = 0.0
     earlier: EarlierRuns | None = None
 
     def widen(self, interval: Interval) -> Interval:
         """Return the interval of the mean with the noise that all rows share.
 
-        >>> Adjusted(np.array([0.1]), noise=0.0).widen(Interval(0.0, 0.2))
+        >>> Adjusted(np.array([0.1]), 0.1, noise=0.0).widen(Interval(0.0, 0.2))
         Interval(low=0.0, high=0.2)
         """
-        mean, reach = float(self.values.mean()), _limit() * self.noise
+        mean, reach = self.mean, _limit() * self.noise
         low, high = (float(np.hypot(mean - end, reach)) for end in (interval.low, interval.high))
         return Interval(mean - low, mean + high) if self.noise else interval
 
     def moderate(self, p: float) -> float:
         """Return a two-sided p-value of the mean with the noise that all rows share."""
-        mean = abs(float(self.values.mean()))
+        mean = abs(self.mean)
         if not self.noise or not mean or p >= 1:
             return p
         from scipy.special import ndtr, ndtri  # noqa: PLC0415 scipy loads slowly
@@ -91,12 +93,13 @@ def adjust_differences(pairs: Pairs) -> Adjusted:
     (4, 0.0, True)
     """
     differences = pairs.differences
+    mean = pairs.units(differences).mean
     if pairs.earlier is None or not len(pairs.earlier):
-        return Adjusted(differences)
+        return Adjusted(differences, mean)
     scored = ~np.isnan(pairs.earlier)
     runs = pairs.earlier[scored.mean(axis=1) >= _LEAST_SCORED]
     if not len(runs) or len(differences) < LEAST_ROWS:
-        return Adjusted(differences)
+        return Adjusted(differences, mean)
     noise = None
     if len(runs) >= LEAST_RUNS:
         complete = ~np.isnan(runs).any(axis=0)
@@ -106,14 +109,15 @@ def adjust_differences(pairs: Pairs) -> Adjusted:
         from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
 
         widening = float(np.sqrt(2) * stdtrit(len(runs), (1 + LEVEL) / 2)) / _limit()
-        found = EarlierRuns(len(runs), 0.0, float(differences.mean()), noise)
-        return Adjusted(differences, noise * widening, found)
+        found = EarlierRuns(len(runs), 0.0, mean, noise)
+        return Adjusted(differences, mean, noise * widening, found)
     numbers = (~np.isnan(runs)).sum(axis=0)
     means = np.nansum(runs, axis=0) / np.maximum(numbers, 1)
     deviations = np.where(numbers, means - pairs.a, 0.0)
     weight = _weight(differences, deviations, len(runs))
     values = differences - weight * deviations if weight else differences
-    return Adjusted(values, 0.0, EarlierRuns(len(runs), weight, float(values.mean()), noise))
+    mean = pairs.units(values).mean
+    return Adjusted(values, mean, 0.0, EarlierRuns(len(runs), weight, mean, noise))
 
 
 def _weight(differences: Floats, deviations: Floats, runs: int) -> float:

@@ -1,13 +1,13 @@
 """Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.resampling import Floats
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.slices import RowSlices, groups_within
 
 _DECIMALS = 12
@@ -25,6 +25,7 @@ class ScoreColumns:
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
         repeated: Rows of the second run whose value is the mean of two judgments.
         earlier: Row -> cell of runs before the baseline that differ from it by chance alone, oldest first.
+        weights: Row -> its weight, above 0; None if each row counts once.
     """
 
     metric: str
@@ -35,12 +36,17 @@ class ScoreColumns:
     bounds: tuple[float, float] | None = None
     repeated: frozenset[str] = frozenset()
     earlier: Sequence[Mapping[str, Score]] = ()
+    weights: Mapping[str, float] | None = None
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def weights_of(self, rows: Iterable[str]) -> Floats | None:
+        """Return the weight of each row, 1 for a row without one; None if each counts once."""
+        return None if self.weights is None else np.array([self.weights.get(row, 1.0) for row in rows])
 
     def average(self, judged: Mapping[str, tuple[float, float]]) -> "ScoreColumns":
         """Return the columns with the mean of two judgments of rows of the second run.
@@ -126,6 +132,7 @@ class Pairs:
         groups: Name of the group of each row; None if rows are not grouped.
         bounds: Bounds of the values; None if there are none.
         earlier: Values in runs before the first, as runs x rows, NaN without a value; None without such runs.
+        weights: Weight of each row; None if each counts once.
     """
 
     scale: str | None
@@ -135,6 +142,11 @@ class Pairs:
     groups: Sequence[str] | None
     bounds: Bounds | None = None
     earlier: Floats | None = None
+    weights: Floats | None = None
+
+    def units(self, values: Floats) -> Units:
+        """Return the rows, or their groups, with a value for each row."""
+        return Units.from_values(values, self.groups, self.weights)
 
     @property
     def differences(self) -> Floats:
@@ -229,8 +241,8 @@ def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> P
     a, b, *before = (
         np.array([_value(cells.get(row), scale) for row in rows]) for cells in (columns.a, columns.b, *columns.earlier)
     )
-    bounds = Bounds.of_metric(columns.bounds, scale)
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, np.array(before) if before else None)
+    bounds, earlier = Bounds.of_metric(columns.bounds, scale), np.array(before) if before else None
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows))
 
 
 def _value(cell: Score | None, scale: str | None) -> float:

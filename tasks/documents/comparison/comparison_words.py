@@ -145,10 +145,16 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
             "rows without an id column get ids from their content, so that a changed row counts as another row: "
             "match by a column that stays the same, such as --match user_input"
         )
+    yield from _unit_sentences(comparison)
+
+
+def _unit_sentences(comparison: RunComparison) -> Iterator[str]:
     if comparison.match:
         yield f"rows matched by {comparison.match}"
     if comparison.by:
         yield f"rows with the same {comparison.by} are resampled together"
+    if comparison.weights:
+        yield f"rows count by their weights ({comparison.weights}), which are those of B"
 
 
 def question_sentence(comparison: RunComparison) -> str | None:
@@ -254,7 +260,7 @@ def describe_size(metric: MetricComparison) -> str:
     rows, found = f"{metric.rows.paired:,} rows", metric.difference
     if found is None or found.groups is None:
         return rows
-    return f"{rows} of {describe_groups(found.groups, found.effective_groups)}"
+    return f"{rows} of {describe_groups(found.groups, found.independent_groups)}"
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
         ("p after Holm", None if difference.p_adjusted is None else format_p(difference.p_adjusted)),
         (
             "rows in",
-            None if difference.groups is None else describe_groups(difference.groups, difference.effective_groups),
+            None if difference.groups is None else describe_groups(difference.groups, difference.independent_groups),
         ),
         (
             "found in 80 of 100 comparisons",

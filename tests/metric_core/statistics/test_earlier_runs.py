@@ -106,9 +106,9 @@ def test_groups_share_their_noise() -> None:
 
 
 def test_noise_widens_both_ends_and_moderates_the_test() -> None:
-    adjusted = Adjusted(np.array([0.1]), noise=0.05)
+    adjusted = Adjusted(np.array([0.1]), 0.1, noise=0.05)
     widened = adjusted.widen(Interval(0.05, 0.15))
     assert widened.low == pytest.approx(0.1 - np.hypot(0.05, 1.96 * 0.05), abs=1e-4)
     assert widened.high == pytest.approx(0.1 + np.hypot(0.05, 1.96 * 0.05), abs=1e-4)
     assert adjusted.moderate(0.0) == pytest.approx(0.0455, abs=1e-3)
-    assert Adjusted(np.array([0.1])).moderate(0.01) == 0.01
+    assert Adjusted(np.array([0.1]), 0.1).moderate(0.01) == 0.01
