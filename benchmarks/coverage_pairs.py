@@ -278,6 +278,7 @@ NIGHTS = (
     Nights("graded, all rows of a night move by 0.01", _graded, deviation=0.01),
     Nights("graded, all rows of a night move by 0.02", _graded, deviation=0.02),
     Nights("the same, a drop of 0.04", _graded, drop=0.04, deviation=0.01),
+    Nights("graded, A and B are lower by 0.01 than the runs before", _graded, offset=-0.01),
     Nights("graded, A and B are lower by 0.02 than the runs before", _graded, offset=-0.02),
 )
 
