@@ -438,7 +438,7 @@ def _of_samples(draw_run: Callable[[], SampledLabels], truth: float, runs: int, 
         interval, limits = found.estimate.interval(), found.estimate.strict_limits(0.05)
         held.append(_covers(interval, truth))
         widths.append(_half(interval))
-        ways.append((not found.reason, bool(found.reason) and found.is_powered))
+        ways.append((found.is_powered,))
         wrong.append((limits.low > truth, limits.high < truth))
         labelled = sample.labelled
         groups = None if sample.groups is None else [sample.groups[row] for row in labelled]

@@ -23,6 +23,7 @@ from metric_core.calibration.judge_error import (
     describe_weakness,
 )
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
+from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
 from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
@@ -137,7 +138,7 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     found = {}
     for key, facts in _facts(record).items():
         correction = _of_own_labels(folder, key, facts)
-        if correction is None or (_is_audited(facts) and correction.reason):
+        if correction is None or (_is_audited(facts) and facts.compared > (correction.labelled or 0)):
             correction = _of_judge(folder, key, facts, record.config) or correction
         if correction is not None:
             found[key] = correction
@@ -208,13 +209,13 @@ def _of_own_labels(folder: Path, key: str, facts: CalibratedMetric) -> Correctio
     labels = read_run_labels(folder, key) if own is not None and own.is_random else None
     if own is None or labels is None:
         return None
-    return _of_sample(LabelScale.of_labels(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
+    found = estimate_label_mean(labels.as_sample())
+    return _of_sample(LabelScale.of_labels(own), found, facts.look, _audit_finding(facts))
 
 
-def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correction:
+def _of_sample(scale: LabelScale, found: LabelMean, look: int, reason: str = "") -> Correction:
     method = Method.POWERED if found.is_powered else Method.LABELS
-    reason = "; ".join(filter(None, (found.reason, more)))
-    return Correction(scale, method, found.estimate, reason, found.labelled, found.rows)
+    return Correction(scale, method, LookedAt.from_estimate(found.estimate, look), reason, found.labelled, found.rows)
 
 
 def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedConfig) -> Correction | None:
@@ -234,7 +235,7 @@ def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedC
     error = facts.error
     if outside := describe_outside(error, units):
         return Correction(scale, Method.NONE, None, outside, labelled, len(values))
-    estimate = correct_mean(error, units)
+    estimate = LookedAt.from_estimate(correct_mean(error, units), facts.look)
     reason = describe_weakness(error) if estimate.value is None else ""
     return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked=facts.own is not None)
 
@@ -245,7 +246,7 @@ def _describe_few(units: Units) -> str:
 
 
 def _is_audited(facts: CalibratedMetric) -> bool:
-    """Return whether an audit found that the calibration holds: it says more than the few labels of the audit."""
+    """Return whether an audit found that the calibration holds."""
     return facts.audit is not None and facts.audit.holds and facts.error is not None
 
 
@@ -267,7 +268,8 @@ def _sampled_difference(
     labels = [read_run_labels(folder, metric) for folder in (before, after)]
     if scales[0].span != scales[1].span or labels[0] is None or labels[1] is None:
         return None
-    return _of_sample(scales[1], estimate_label_difference(labels[0].as_sample(), labels[1].as_sample()))
+    found = estimate_label_difference(labels[0].as_sample(), labels[1].as_sample())
+    return _of_sample(scales[1], found, max(first.look, second.look))
 
 
 def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: CalibratedMetric) -> Correction | None:
@@ -285,7 +287,7 @@ def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: Cal
         outside = (describe_outside(error, scores) for scores in sides)
         if finding := _describe_few(units) or next(filter(None, outside), ""):
             return Correction(scale, Method.NONE, None, finding, first.compared, rows)
-        estimate = correct_difference(error, units)
+        estimate = LookedAt.from_estimate(correct_difference(error, units), max(first.look, second.look))
         reason = describe_weakness(error) if estimate.value is None else ""
         correction = Correction(scale, Method.JUDGE, estimate, reason, first.compared, rows)
     return correction

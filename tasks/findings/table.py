@@ -94,6 +94,11 @@ TABLE: tuple[ListedFinding, ...] = (
         is_compared=lambda pair: bool(pair.slices),
     ),
     ListedFinding("tasks.findings.robustness.robustness_finding", ("robustness",), is_compared=lambda _: True),
+    ListedFinding(
+        "tasks.findings.answer_lengths.answer_lengths_finding",
+        ("answer_lengths",),
+        is_compared=lambda pair: pair.a is not None,
+    ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),
     ListedFinding("tasks.findings.throughput.throughput_finding", ("throughput",), is_kept=True),
 )

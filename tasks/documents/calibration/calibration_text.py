@@ -91,7 +91,8 @@ def count_line(calibration: Calibration) -> str:
     yes = "" if counts.positive is None else f" ({counts.positive:,} yes, {counts.compared - counts.positive:,} no)"
     excluded = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
     without = ", ".join(f"{count:,} {what}" for what, count in excluded.items() if count)
-    return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
+    looked = "" if calibration.look == 1 else f"; look {calibration.look} at these labels: limits hold over all looks"
+    return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}{f'; {without}' if without else ''}{looked}"
 
 
 def annotator_lines(calibration: Calibration) -> Iterator[str]:

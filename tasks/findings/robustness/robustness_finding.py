@@ -12,6 +12,9 @@ from tasks.findings.robustness.compared_outcomes import check_outcomes
 from tasks.findings.robustness.gate_outcome import check_gate_outcome
 from tasks.findings.robustness.row_parts import find_parts
 
+_PER_LINE = 3
+"""Number of metrics that a sentence names."""
+
 
 @dataclass(frozen=True, slots=True)
 class MetricRobustness:
@@ -69,7 +72,9 @@ def metric_sentences(comparison: RunComparison) -> Iterator[str]:
     found = comparison.find(ComparedRobustness)
     for each in () if found is None else found.metrics:
         said.setdefault(each.found.sentence, []).append(f"{each.metric} ({each.found.outcome})")
-    yield from (f"{', '.join(metrics)}: {sentence}" for sentence, metrics in said.items())
+    for sentence, metrics in said.items():
+        for first in range(0, len(metrics), _PER_LINE):  # Markdown shortens long sentences
+            yield f"{', '.join(metrics[first : first + _PER_LINE])}: {sentence}"
 
 
 def gate_sentences(comparison: RunComparison) -> Iterator[str]:

@@ -53,6 +53,20 @@ def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
     assert calibration_files.load_latest() == [make_calibration()]
 
 
+def test_looks_at_a_growing_sample_are_counted_once_each() -> None:
+    calibration = make_calibration(sample="labels.jsonl, correct")
+    where = (calibration.identity, calibration.metric, calibration.sample)
+    assert calibration_files.count_looks(*where, "first") == 1
+    for look, data in enumerate(("first", "second", "third"), start=1):
+        assert calibration_files.count_looks(*where, data) == look
+        calibration_files.save_latest(calibration.model_copy(update={"data": data, "look": look}))
+    assert calibration_files.count_looks(*where, "second") == 2
+    assert calibration_files.count_looks(*where[:2], "another sample", "fourth") == 1
+    of_run = make_calibration(sample="run 1", data="a", look=4)
+    assert calibration_files.count_looks(*where[:2], "run 1", "b", [of_run]) == 5
+    assert "look 4 at these labels: limits hold over all looks" in count_line(of_run)
+
+
 def test_a_figure_is_flat_on_disk() -> None:
     content = json.loads(calibration_files.save_latest(make_calibration()).read_text(encoding="utf-8"))
     assert content["figures"] == {
