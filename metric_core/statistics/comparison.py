@@ -75,7 +75,7 @@ class Difference:
         bounds: Bounds of the differences; None if there are none.
         is_serial: True if rows that follow each other in the file change alike, so that the interval may be too narrow;
             not known of groups.
-        earlier: What earlier runs of the same rows add to the interval and the test; None without any.
+        earlier: Addition of earlier runs of the same rows to the interval and the test; None without any.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """

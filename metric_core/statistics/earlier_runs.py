@@ -31,7 +31,7 @@ _LEAST_SCORED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class EarlierRuns:
-    """What earlier runs of the same rows say about a difference.
+    """Evidence of earlier runs of the same rows about a difference.
 
     Args:
         runs: Number of runs before the baseline.
@@ -54,7 +54,7 @@ class Adjusted:
     Args:
         mean: Their mean over rows, or by weight.
         noise: Standard deviation of the noise that all rows share, for normal limits.
-        earlier: What they rest on; None without earlier runs.
+        earlier: Runs that they rest on; None without earlier runs.
     """
 
     values: Floats

@@ -1,1 +1,1 @@
-"""What the outcomes of a comparison and of a gate hang on."""
+"""Finding: the rows and parts that the outcomes of a comparison and of a gate hang on."""

@@ -1,4 +1,4 @@
-"""What the outcomes of a comparison and of a gate hang on: terminal, Markdown, page and JSON."""
+"""Outcomes of a comparison and of a gate say what they hang on: terminal, Markdown, page and JSON."""
 
 from pathlib import Path
 
