@@ -29,7 +29,7 @@ def check_outcomes(rows: ComparedRows, parts: Sequence[Part]) -> Iterator[tuple[
         pairs = next(each for each in pair_scores(column).pairs if each.scale == compared.scale)
         decided = DecidedDifference(
             rows=pairs.rows,
-            values=pairs.differences,
+            values=pairs.differences if pairs.weights is None else pairs.differences * pairs.weights,
             difference=compared.difference,
             outcome=compared.verdict,
             without=_decide_without(rows, number, column),
