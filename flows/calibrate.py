@@ -24,11 +24,13 @@ from metric_core.calibration.calibrate import HumanAgreement, measure_human_agre
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale, describe_model_annotators
+from metric_core.calibration.looks import tail_of_look
 from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metrics.registry import default_suite
 from metric_core.stages import Stage
+from metric_core.statistics.resampling import LEVEL
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
     LabelScale,
@@ -300,7 +302,7 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
     judge: tuple[str, JudgeName],
     look: int,
 ) -> Calibration:
-    agreement = measure_human_agreement(rows.judged, request.seed)
+    agreement = measure_human_agreement(rows.judged, request.seed, 1 - tail_of_look(1 - LEVEL, look))
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=judge[0],
@@ -333,8 +335,6 @@ def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dic
     refused = rows.selected or (_REFUSED.format(p=curve) if is_crooked(curve) else "")
     return {
         "figures": agreement.figures,
-        "best": agreement.best,
-        "middle": agreement.middle,
         "map": agreement.map,
         "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,

@@ -23,6 +23,7 @@ from tasks.findings.comparison import CheckedGate, ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
 from tasks.history.earlier_runs import add_earlier_runs
+from tasks.history.nightly_rows import read_nights
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
@@ -176,6 +177,7 @@ def _apply_rules(
         corrected=means,
         slices=pair.slices,
         judge_variances=judge_variances(run.record),
+        nights=read_nights(pair.b) if gate.looks > 1 else {},
     )
     judged = {
         metric: {pair.b.keys[row]: scores for row, scores in found.items()}

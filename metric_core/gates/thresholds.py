@@ -38,6 +38,7 @@ class Finding:
         interval: Lower and upper limit of the true value, each at the level of the gate; None for the median of groups.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
+        p_nights: P-value of "the threshold was met every night", for nights of new rows; None for one look.
         judged_again: The findings if the judge's noise had moved the mean up, and down; empty if it is not known.
     """
 
@@ -45,7 +46,20 @@ class Finding:
     interval: Interval | None
     p_met: float
     p_violated: float
+    p_nights: float | None = None
     judged_again: tuple["Finding", ...] = ()
+
+    def p_failed(self, looks: int) -> float:
+        """Return the p-value of "the threshold is met" that holds over all looks.
+
+        The nights are evidence only as long as the present one violates the threshold, too.
+
+        >>> Finding(0.8, None, 0.001, 1.0).p_failed(10), Finding(0.8, None, 0.2, 0.8, p_nights=0.03).p_failed(10)
+        (0.01, 0.03)
+        """
+        if self.p_nights is None:
+            return min(1.0, looks * self.p_met)
+        return self.p_nights if self.p_met < self.p_violated else 1.0
 
 
 @dataclass(frozen=True, slots=True)

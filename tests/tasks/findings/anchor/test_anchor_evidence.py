@@ -54,7 +54,7 @@ def test_cached_answers_of_a_server_do_not_show_that_it_still_answers_the_same(t
     assert runs.find().side is Side.UNKNOWN
     found = runs.ask_again(runs.after, 0.0).find()
     assert found.side is Side.SYSTEM
-    assert found.reason.endswith("its answers about 30 anchor rows asked again show no change")
+    assert found.reason.endswith("as far as the anchor goes it answers as before: 30 rows asked again show no change")
 
 
 def test_rows_asked_again_show_the_judge_behind_cached_answers(tmp_path: Path) -> None:
