@@ -77,8 +77,8 @@ class LabelledScores:
 class Figure:
     """A figure with its 95 % bootstrap interval.
 
-    That of a calibration error goes from 0 to a limit. It is None for fewer than five rows, or effective groups of
-    rows, and if the figure is undefined for too many resamples.
+    That of a calibration error goes from 0 to a limit. It is None for too few rows or groups
+    of rows, and if the figure is undefined for too many resamples.
     """
 
     value: float
