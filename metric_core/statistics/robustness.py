@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
-    """What an outcome hangs on.
+    """Rows, parts and judge that an outcome hangs on.
 
     Args:
         outcome: The outcome in words.
@@ -69,7 +69,7 @@ class Robustness:
 
     @property
     def sentence(self) -> str:
-        """What it hangs on.
+        """The same in words.
 
         >>> Robustness(outcome="worse", few=3, has_parts=True, by_judge=False).sentence
         'robust: the same without any one topic or document, without any 3 rows, and if the judge is asked again'
@@ -142,7 +142,7 @@ def turning_parts(parts: Iterable[tuple[float, Part]], outcome: str, without: Ou
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How strong a difference is for its outcome: from 1 on it is an increase, up to -1 a decrease.
+    """Strength of a difference: from 1 on its outcome is an increase, up to -1 a decrease, else unclear.
 
     An approximation that holds exactly for the difference itself, so that it can be computed for many others: of the
     mean and the mean square of the differences of rows.
@@ -181,9 +181,9 @@ class Strength:
         width = mean - interval.low if mean > 0 else interval.high - mean
         found = cls(0.0, scale / needed, width / spread if spread else 0.0)
         one = np.ones(1)
-        return replace(found, observed=float(found.of(mean * one, square * one, len(values) * one)[0]))
+        return replace(found, observed=float(found.compute(mean * one, square * one, len(values) * one)[0]))
 
-    def of(self, mean: Floats, square: Floats, count: Floats) -> Floats:
+    def compute(self, mean: Floats, square: Floats, count: Floats) -> Floats:
         """Return the strength of other differences.
 
         Args:
@@ -201,7 +201,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class JudgeNoise:
-    """How much the judge alone may have moved the mean of differences.
+    """Noise of the judges of two runs.
 
     Args:
         variances: Variance of the judge's scores in each run, as far as it is known.
@@ -289,7 +289,7 @@ class DecidedDifference:
         """
         kept = len(self.values) - left_out
         rest = np.maximum(float((self.values**2).sum()) - squares, 0.0)
-        after = strength.of((float(self.values.sum()) - sums) / kept, rest / kept, kept)
+        after = strength.compute((float(self.values.sum()) - sums) / kept, rest / kept, kept)
         if abs(strength.observed) < 1:
             return np.where(np.abs(after) >= _SLACK, np.abs(after), 0.0)
         towards = after if strength.observed > 0 else -after
@@ -299,7 +299,7 @@ class DecidedDifference:
         """Return whether a shift of the mean by so much, up or down, gives another outcome."""
         mean, square = float(self.values.mean()), float((self.values**2).mean())
         count = np.full(2, float(len(self.values)))
-        after = strength.of(np.array([mean - span, mean + span]), np.full(2, square), count)
+        after = strength.compute(np.array([mean - span, mean + span]), np.full(2, square), count)
         if abs(strength.observed) < 1:
             return bool((np.abs(after) >= 1).any())
         return bool((after * np.sign(strength.observed) < 1).any())

@@ -1,1 +1,1 @@
-"""What the outcomes of a comparison and of a gate hang on."""
+"""Rows, parts and judge that the outcomes of a comparison and of a gate hang on."""
