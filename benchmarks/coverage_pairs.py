@@ -278,6 +278,7 @@ NIGHTS = (
     Nights("graded, all rows of a night move by 0.01", _graded, deviation=0.01),
     Nights("graded, all rows of a night move by 0.02", _graded, deviation=0.02),
     Nights("the same, a drop of 0.04", _graded, drop=0.04, deviation=0.01),
+    Nights("graded, A and B are lower by 0.01 than the runs before", _graded, offset=-0.01),
     Nights("graded, A and B are lower by 0.02 than the runs before", _graded, offset=-0.02),
 )
 
@@ -313,13 +314,13 @@ def new_rows_table(runs: int) -> Iterator[str]:
     """Yield a table of a gate over nights of new rows."""
     yield "\n### A gate at 0.9 over nights of 200 new rows, `looks = 366`: it has failed\n\n"
     yield "| true mean | nights | each night alone | **nights together** |\n|---|---|---|---|\n"
-    worlds = (("0.85", (0.85,) * 5, 0.0), ("0.95 for 60 nights, then 0.85", (0.95,) * 60 + (0.85,) * 5, 0.0))
-    for name, means, _ in worlds:
+    worlds = (("0.85", (0.85,) * 5), ("0.95 for 60 nights, then 0.85", (0.95,) * 60 + (0.85,) * 5))
+    for name, means in worlds:
         shares = [Share(), Share()]
         for seed in range(runs):
             for share, p in zip(shares, _nightly_p(means, 0.0, seed), strict=True):
-                share.add(p[-1] <= 0.05)
-        yield f"| {name}: on the last night | {len(means)} | {' | '.join(map(str, shares))} |\n"
+                share.add(bool((p[-5:] <= 0.05).any()))
+        yield f"| {name}: within five nights | {len(means)} | {' | '.join(map(str, shares))} |\n"
     for name, deviation in (("0.9", 0.0), ("0.9, all rows of a night move by 0.01", 0.01), ("... by 0.02", 0.02)):
         shares = [Share(), Share()]
         for seed in range(runs):

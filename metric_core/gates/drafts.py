@@ -193,8 +193,7 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
 def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
     """Return the finding with the p-value of all nights, if there are earlier ones of other rows."""
     values, threshold, bounds = measured.values, measured.threshold, measured.bounds
-    is_plain = measured.groups is None and measured.weights is None
-    if not measured.nights or not is_plain or bounds is None:
+    if not measured.nights or bounds is None or measured.groups is not None or measured.weights is not None:
         return finding
     if not bounds.low < threshold.value < bounds.high:
         return finding

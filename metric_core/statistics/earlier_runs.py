@@ -8,7 +8,8 @@ The expected deviation is 0 as long as only chance tells the earlier runs from t
 the result is a difference from a weighted mean of runs, so it has the bounds of a difference.
 
 If the earlier runs and the baseline differ by more than their rows explain, something moves all rows of a run. Then no
-number of rows shows what a difference means: nothing is subtracted, and the interval allows for as much noise again.
+number of rows shows what a difference means: nothing is subtracted, and the interval allows for as much noise again. If
+the baseline alone may differ from them, it may be another system, and nothing is subtracted either.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ LEAST_ROWS = 20
 LEAST_RUNS = 3
 """Fewest earlier runs that show whether something moves all rows of a run."""
 
+_LARGEST_DEVIATION = 1.2816
+"""Distance of the baseline from the runs before it, in standard errors, above which it may be another system."""
 _LEAST_SCORED = 0.9
 """Share of the rows that an earlier run has to have scored."""
 
@@ -100,24 +103,31 @@ def adjust_differences(pairs: Pairs) -> Adjusted:
     runs = pairs.earlier[scored.mean(axis=1) >= _LEAST_SCORED]
     if not len(runs) or len(differences) < LEAST_ROWS:
         return Adjusted(differences, mean)
-    noise = None
+    noise, degrees = None, 0.0
     if len(runs) >= LEAST_RUNS:
         complete = ~np.isnan(runs).any(axis=0)
         groups = None if pairs.groups is None else list(compress(pairs.groups, complete))
-        noise = find_shared_noise(np.vstack([runs, pairs.a])[:, complete], groups)
+        noise, degrees = find_shared_noise(np.vstack([runs, pairs.a])[:, complete], groups)
     if noise:
         from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
 
-        widening = float(np.sqrt(2) * stdtrit(len(runs), (1 + LEVEL) / 2)) / _limit()
+        widening = float(np.sqrt(2) * stdtrit(degrees, (1 + LEVEL) / 2)) / _limit()
         found = EarlierRuns(len(runs), 0.0, mean, noise)
         return Adjusted(differences, mean, noise * widening, found)
     numbers = (~np.isnan(runs)).sum(axis=0)
     means = np.nansum(runs, axis=0) / np.maximum(numbers, 1)
     deviations = np.where(numbers, means - pairs.a, 0.0)
-    weight = _weight(differences, deviations, len(runs))
+    weight = 0.0 if _differs(pairs, deviations) else _weight(differences, deviations, len(runs))
     values = differences - weight * deviations if weight else differences
     mean = pairs.units(values).mean
     return Adjusted(values, mean, 0.0, EarlierRuns(len(runs), weight, mean, noise))
+
+
+def _differs(pairs: Pairs, deviations: Floats) -> bool:
+    """Return whether the baseline differs from the runs before it by more than one in five do by chance."""
+    units = pairs.units(deviations)
+    error = float(np.sqrt((units.influence**2).sum()))
+    return abs(units.mean) * float(units.counts.sum()) > _LARGEST_DEVIATION * error
 
 
 def _weight(differences: Floats, deviations: Floats, runs: int) -> float:

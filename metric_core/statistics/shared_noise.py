@@ -60,11 +60,11 @@ def limit_shared_noise(steps: Sequence[tuple[float, float]], size: float = 1.0) 
     return sqrt(min(limit, max(_LARGEST_RATIO * found, ASSUMED_NOISE**2)))
 
 
-def find_shared_noise(scores: Floats, groups: Sequence[str] | None = None) -> float:
-    """Return the standard deviation by which all rows of a run move together; 0 if their rows explain what runs differ.
+def find_shared_noise(scores: Floats, groups: Sequence[str] | None = None) -> tuple[float, float]:
+    """Return the standard deviation by which all rows of a run move together, and its degrees of freedom.
 
-    An analysis of variance of runs and rows. Unlike the limit, which keeps alarms quiet for years, this is what a few
-    runs show: noise that is smaller than that of the rows is often missed.
+    It is 0 if rows explain how far the means of runs lie apart (analysis of variance). Unlike the limit, which keeps
+    alarms quiet for years, this is what a few runs show: noise that is smaller than that of the rows is often missed.
 
     Args:
         scores: Scores of the same rows in several runs, as runs x rows.
@@ -72,7 +72,7 @@ def find_shared_noise(scores: Floats, groups: Sequence[str] | None = None) -> fl
 
     >>> generator = np.random.default_rng(1)
     >>> rows = generator.normal(0, 0.1, (10, 300))
-    >>> find_shared_noise(rows), round(find_shared_noise(rows + generator.normal(0, 0.02, (10, 1))), 3)
+    >>> find_shared_noise(rows)[0], round(find_shared_noise(rows + generator.normal(0, 0.02, (10, 1)))[0], 3)
     (0.0, 0.014)
     """
     from scipy.special import fdtrc  # noqa: PLC0415 scipy loads slowly
@@ -83,13 +83,14 @@ def find_shared_noise(scores: Floats, groups: Sequence[str] | None = None) -> fl
     sums = rest if groups is None else np.array([Units.from_values(run, groups).sums for run in rest])
     units = sums.shape[1]
     if units < LEAST_UNITS:
-        return 0.0
-    between = float(means.var(ddof=1))
-    of_rows = float((sums**2).sum()) / rows**2 * units / (units - 1) / (runs - 1)
-    excess = between - of_rows
-    if excess <= 0 or (of_rows and fdtrc(runs - 1, (runs - 1) * (units - 1), between / of_rows) > _ERROR):
-        return 0.0
-    return sqrt(excess)
+        return 0.0, 0.0
+    # Answers that stay for several runs make the means wander (Greenhouse and Geisser 1959).
+    covariance = sums @ sums.T / rows**2 * units / (units - 1)
+    of_runs, of_rows = float(means.var(ddof=1)), float(np.trace(covariance)) / (runs - 1)
+    degrees = float(np.trace(covariance)) ** 2 / float((covariance**2).sum()) if of_rows else runs - 1.0
+    if of_runs <= of_rows or (of_rows and fdtrc(degrees, degrees * (units - 1), of_runs / of_rows) > _ERROR):
+        return 0.0, degrees
+    return sqrt(of_runs - of_rows), degrees
 
 
 def limit_deviations(error: float, runs: int) -> float:

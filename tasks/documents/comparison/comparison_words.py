@@ -241,11 +241,11 @@ def _assumptions(comparison: RunComparison) -> Iterator[str]:
             f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, "
             "are too few"
         )
-    for runs in sorted({found.runs for _, found in tested if found and found.noise == 0}):
-        names = [name for name, found in tested if found and found.noise == 0 and found.runs == runs]
+    for runs in sorted({found.runs for _, found in tested if found and found.weight}):
+        names = [name for name, found in tested if found and found.weight and found.runs == runs]
         yield (
-            f"assumed: only chance tells A from the {runs} runs before it, from which its means differ by no more than "
-            f"their rows explain; so B is compared with all of them in {', '.join(names)}"
+            f"assumed: only chance tells A from the {runs} runs before it, since its rows explain how far it lies from "
+            f"them; so B is compared with all of them in {', '.join(names)}"
         )
     moved = [f"{name} by {found.noise:.2g}" for name, found in tested if found and found.noise]
     if moved:

@@ -16,7 +16,7 @@ ROWS = 200
 NAMES = tuple(f"{row:03}" for row in range(ROWS))
 
 
-def nights(count: int, seed: int = 1) -> Floats:
+def nights(count: int, seed: int = 3) -> Floats:
     """Return nights of rows of 0 and 1, a fifth of which come out either way."""
     generator = np.random.default_rng(seed)
     chance = generator.choice([0.0, 0.5, 1.0], ROWS, p=[0.2, 0.2, 0.6])
@@ -77,6 +77,14 @@ def test_runs_that_move_as_a_whole_widen_the_interval_and_replace_nothing() -> N
     assert widened.interval.low < 0 < widened.interval.high
     assert widened.test is not None
     assert widened.test.p > 0.5
+
+
+def test_a_baseline_that_may_be_another_system_is_compared_alone() -> None:
+    values = nights(11)
+    values[-2, :30] = 0.0
+    found = adjust_differences(pairs(values, values[2:-2]))
+    assert found.earlier is not None
+    assert found.earlier.weight == 0
 
 
 def test_two_earlier_runs_narrow_the_interval_but_say_nothing_about_shared_noise() -> None:
