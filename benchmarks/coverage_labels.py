@@ -53,6 +53,7 @@ PUBLIC: dict[str, Callable[[], list[Example]]] = {
     "QAMPARI nuggets": nuggets,
 }
 CASCADED = (100, 200, 400)
+LOOKS = {"every 50 labels up to 400": tuple(range(50, 401, 50)), "50, 80, ... 200": tuple(range(50, 201, 30))}
 CASCADES = ((0.05, 200), (0.05, 400), (0.1, 100), (0.1, 200), (0.1, 400), (0.2, 100))
 """Accepted share of disagreements, and number of labels."""
 VERDICTS = 2000

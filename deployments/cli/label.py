@@ -46,6 +46,10 @@ def label(
     active: Annotated[
         bool, typer.Option("--active", help="Draw more where the judge is unsure, or the judges of a panel disagree.")
     ] = False,
+    surest: Annotated[
+        bool,
+        typer.Option("--surest", help="Draw from the verdicts that the cheaper judge of a cascade is surest of."),
+    ] = False,
     strata: Annotated[
         int | None,
         typer.Option(
@@ -93,6 +97,7 @@ def label(
             by=by,
             strata=strata,
             is_active=active,
+            is_surest=surest,
             seed=SEED if seed is None else seed,
         )
         sample = draw_sample(finished, options)
