@@ -25,6 +25,7 @@ from metric_core.calibration.judge_error import estimate_judge_error, is_crooked
 from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale, describe_model_annotators
 from metric_core.calibration.looks import tail_of_look
+from metric_core.calibration.random_sample import describe_strictness
 from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
@@ -302,6 +303,8 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
     judge: tuple[str, JudgeName],
     look: int,
 ) -> Calibration:
+    counts = {name: len(labels) for name, labels in data.annotators.items()}
+    said = (describe_model_annotators(counts, judge[1].model), describe_strictness(data.annotators))
     agreement = measure_human_agreement(rows.judged, request.seed, 1 - tail_of_look(1 - LEVEL, look))
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -317,17 +320,17 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
         look=look,
         label=request.label,
         positive=request.positive,
-        annotators=dict(data.annotators),
+        annotators=counts,
         scale=rows.judged.scale,
         span=rows.span,
         counts=rows.counts,
         seed=request.seed,
         versions={"rag-assay": version()},
-        **_results(agreement, rows, describe_model_annotators(data.annotators, judge[1].model)),
+        **_results(agreement, rows, said),
     )
 
 
-def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dict[str, Any]:
+def _results(agreement: HumanAgreement, rows: PairedLabels, warnings: Sequence[str]) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     arguments = (judged.labels, judged.scores, judged.groups)
@@ -339,7 +342,7 @@ def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dic
         "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,
         "warnings": (
-            *filter(None, (warning, *rows.warnings)),
+            *filter(None, (*warnings, *rows.warnings)),
             *([f"no bias-corrected mean: {refused}"] if refused else []),
         ),
     }

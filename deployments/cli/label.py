@@ -168,7 +168,7 @@ def _default_question(run: FinishedRun, metric: str) -> str:
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:
     settled, what = found.known.settled, "claims" if found.is_claims else "rows"
-    by = ", ".join(f"{name} ({count:,})" for name, count in settled.annotators.items())
+    by = ", ".join(f"{name} ({len(labels):,})" for name, labels in settled.annotators.items())
     stdout.print(f"{len(found.known.by_key):,} {what} of {run} are labelled for {metric}, by {by or 'nobody'}")
     if settled.shared:
         alpha = "unknown: all labels are the same" if settled.alpha is None else f"{settled.alpha:.2f}"

@@ -113,7 +113,11 @@ def find_thresholds(most: float) -> tuple[SureThreshold, ...]:
     for each, calibration in best.values():
         if (point := each.answers.choose(most)) is not None:
             where = (each.judge, each.writer, each.about, calibration.metric, calibration.created, most)
-            found.append(SureThreshold(*where, point.least, point.share, point.labels, point.wrong, point.limit))
+            found.append(
+                SureThreshold(
+                    *where, point.least, point.share, point.labels, point.wrong, point.limit, each.answers.verdicts
+                )
+            )
     return tuple(found)
 
 
