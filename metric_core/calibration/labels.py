@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import finite_number
 from metric_core.statistics.agreement import interval_alpha
@@ -16,6 +17,8 @@ from metric_core.statistics.resampling import LEVEL
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_EXAMPLES = 6
+_PREFIXES = ("label_", "human_", "gold_")
+_SHORTEST_NAME = 5
 _MODEL_PREFIX = "model:"
 _FAMILIES = (
     "chatgpt",
@@ -225,6 +228,27 @@ def labels_by_annotator(cells: Mapping[str, object], labels: Labels) -> dict[str
         if not _is_blank(cells.get(row)):
             found[str(cells[row]).strip()].append(label)
     return dict(found)
+
+
+def guess_metric(label: str, possible: Sequence[MetricRequest]) -> MetricRequest:
+    """Return the metric that labels are about, guessed from the name of their column.
+
+    Raises:
+        ConfigError: No metric has such a name, or several have.
+    """
+    name = label.casefold().replace("-", "_")
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    matching = [metric for metric in possible if _is_about(name, metric)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(metric.key for metric in matching or possible)
+    raise ConfigError(f"which metric are the labels in {label!r} about? Name it with --metric: {names}")
+
+
+def _is_about(label: str, request: MetricRequest) -> bool:
+    names = (request.metric.name, *request.metric.aliases)
+    return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
 def describe_model_annotators(annotators: Mapping[str, int], judge: str) -> str:
