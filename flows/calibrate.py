@@ -28,7 +28,6 @@ from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
-from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale, describe_model_annotators, guess_metric
 from metric_core.calibration.looks import tail_of_look
 from metric_core.calibration.random_sample import describe_strictness
@@ -83,7 +82,7 @@ class CalibrationResult:
         kept: File that later runs read; None if it was not saved.
         audit: Result of an audit; None if none was asked for.
         corrected: Bias-corrected mean of the metric; None if there is none.
-        needed: Number of labels that would halve its interval; None if there is none.
+        needed: Number of more labels that would halve its interval; None if none would.
         warnings: Sentences on what could not be reported to Prefect.
     """
 
@@ -92,7 +91,7 @@ class CalibrationResult:
     kept: str | None
     audit: Audit | None = None
     corrected: CorrectedMeanRecord | None = None
-    needed: LabelsNeeded | None = None
+    needed: int | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -368,7 +367,7 @@ def _entry(calibration: Calibration) -> CalibratedMetric:
 
 def _write_to_run(
     folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: CalibratedMetric
-) -> tuple[CorrectedMeanRecord | None, LabelsNeeded | None]:
+) -> tuple[CorrectedMeanRecord | None, int | None]:
     """Write labels and calibration to the run of the labelled rows.
 
     Returns:

@@ -46,43 +46,39 @@ def test_a_change_takes_the_next_claim_where_it_finds_nothing_to_change() -> Non
     assert [each.judged.row for each in chosen if each.change.name == "number"] == ["b"]
 
 
-def verdicts_after(name: str, moved: int, was: int | None = None) -> list[Moved]:
+def after(name: str, moved: int, was: int | None = None) -> list[Moved]:
     """Verdicts after a change, of which the first have moved; every other one was yes, or all were the same."""
     return [Moved(name, f"{name} {at}", at < moved, at % 2 if was is None else was) for at in range(40)]
 
 
-def name_faults(*verdicts: list[Moved]) -> list[str]:
+def names(*verdicts: list[Moved]) -> list[str]:
     found = assess([each for part in verdicts for each in part], 0.5).findings
     return [each.change for each in found if each.is_fault]
 
 
 def test_a_change_that_moves_no_more_verdicts_than_others_is_no_fault() -> None:
-    assert name_faults(verdicts_after("order", 14), verdicts_after("format", 0), verdicts_after("paraphrase", 1)) == [
-        "order"
-    ]
-    assert (
-        name_faults(verdicts_after("order", 14), verdicts_after("format", 12), verdicts_after("paraphrase", 13)) == []
-    )
+    assert names(after("order", 14), after("format", 0), after("paraphrase", 1)) == ["order"]
+    assert names(after("order", 14), after("format", 12), after("paraphrase", 13)) == []
 
 
 def test_a_change_that_moves_verdicts_in_both_directions_misleads_nobody() -> None:
     one_way = [Moved("injection", f"row {at}", at % 2 == 0 and at < 28, at % 2) for at in range(40)]
-    calm = (verdicts_after("order", 0), verdicts_after("format", 1))
-    assert name_faults(one_way, *calm) == ["injection"]
-    assert name_faults(verdicts_after("injection", 14), *calm) == []
+    calm = (after("order", 0), after("format", 1))
+    assert names(one_way, *calm) == ["injection"]
+    assert names(after("injection", 14), *calm) == []
 
 
 def test_a_change_that_must_move_is_compared_with_idle_ones() -> None:
-    calm = (verdicts_after("order", 1), verdicts_after("format", 1))
-    assert name_faults(verdicts_after("number", 25, 1), verdicts_after("name", 39, 1), *calm) == ["number"]
-    assert name_faults(verdicts_after("number", 25, 1), verdicts_after("name", 26, 1), *calm) == []
-    assert name_faults(verdicts_after("number", 4, 1), verdicts_after("name", 3, 1), *calm) == ["number", "name"]
+    calm = (after("order", 1), after("format", 1))
+    assert names(after("number", 25, 1), after("name", 39, 1), *calm) == ["number"]
+    assert names(after("number", 25, 1), after("name", 26, 1), *calm) == []
+    assert names(after("number", 4, 1), after("name", 3, 1), *calm) == ["number", "name"]
     assert (
-        name_faults(
-            verdicts_after("number", 25, 1),
-            verdicts_after("name", 39, 1),
-            verdicts_after("order", 14),
-            verdicts_after("format", 14),
+        names(
+            after("number", 25, 1),
+            after("name", 39, 1),
+            after("order", 14),
+            after("format", 14),
         )
         == []
     )
