@@ -47,7 +47,7 @@ from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
 from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMeans
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
+from tasks.calibration.run_labels import refuse_fewer_labels, weigh, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
 from tasks.documents.calibration.calibration_text import calibration_markdown
 from tasks.opening.run_models import models_for
@@ -199,7 +199,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     identity = recorded.identities.get(metric.key, "")
     look = number_of_look(request, run, metric, data, identity)
     cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random, look=look)
-    rows = replace(rows, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
+    rows = replace(rows, of_run=weigh(rows.of_run, run), warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     calibration = _measure(request, run, metric, data, rows, (identity, name), look)
     calibration = calibration.model_copy(update={"sure": cascade.found})
     if not request.replace:

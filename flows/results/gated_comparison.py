@@ -19,10 +19,11 @@ from tasks.comparison.changed_side import ChangedSide, SideFinder
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.findings.comparison import ComparedRows
+from tasks.findings.comparison import CheckedGate, ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
-from tasks.history.earlier_changes import add_earlier_changes
+from tasks.history.earlier_runs import add_earlier_runs
+from tasks.history.nightly_rows import read_nights
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
@@ -69,20 +70,22 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
+    checked = _apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None)
     return RunComparison(
         a=ComparedRun.from_run(before),
         b=ComparedRun.from_run(after),
         differences=differences,
         metrics=metrics,
-        gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
+        gate=None if checked is None else checked.result,
         changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed)),
+        weights=options.matching.weights,
+        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
     )
 
 
@@ -118,10 +121,16 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
-    checked = _apply_rules(gate, pair, pair.columns(), options)
-    if checked is not None:
-        checked = replace(checked, left_out=(*left_out, *checked.left_out))
-    return RunComparison(b=ComparedRun.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
+    columns = pair.columns()
+    checked = _apply_rules(gate, pair, columns, options)
+    result = None if checked is None else checked.result
+    return RunComparison(
+        b=ComparedRun.from_run(finished),
+        gate=None if result is None else replace(result, left_out=(*left_out, *result.left_out)),
+        seed=options.seed,
+        by=options.matching.by,
+        findings=compare_findings(ComparedRows(pair, columns, options.seed, gate=checked)),
+    )
 
 
 def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOptions:
@@ -135,6 +144,8 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
     grouped = replace(
         matching,
         by=matching.by or config.get("by"),
+        weights=config.get("weights"),
+        traffic=config.get("traffic") or {},
         slices=tuple(dict.fromkeys([*named, *(gate.slice_columns if gate else ())])),
         kept=gate.slice_values if gate else {},
     )
@@ -147,7 +158,7 @@ def _apply_rules(
     columns: Sequence[ScoreColumns],
     options: CompareOptions,
     other_judge: FinishedRun | None = None,
-) -> GateResult | None:
+) -> CheckedGate | None:
     """Apply a gate to a run.
 
     Args:
@@ -156,7 +167,7 @@ def _apply_rules(
     """
     if gate is None or options.gate is None:
         return None
-    run = pair.b.run
+    run, undecided = pair.b.run, options.gate.inconclusive
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
@@ -166,20 +177,22 @@ def _apply_rules(
         corrected=means,
         slices=pair.slices,
         judge_variances=judge_variances(run.record),
+        nights=read_nights(pair.b) if gate.looks > 1 else {},
     )
-    judged = second_judgments(run.record)
-    averaged = [
-        column.average({pair.b.keys[row]: scores for row, scores in judged.get(column.metric, {}).items()})
-        for column in columns
-    ]
-    result = check_gate(gate, averaged, options.seed, facts)
-    if (
-        result.outcome is not Outcome.INCONCLUSIVE
-        or result.is_noise
-        or (options.gate.inconclusive == "passed" and not result.is_trusted)
-    ):
-        return result
-    return replace(result, outcome=Outcome(options.gate.inconclusive))
+    judged = {
+        metric: {pair.b.keys[row]: scores for row, scores in found.items()}
+        for metric, found in second_judgments(run.record).items()
+    }
+
+    def check(scores: Sequence[ScoreColumns]) -> GateResult:
+        averaged = [column.average(judged.get(column.metric, {})) for column in scores]
+        result = check_gate(gate, averaged, options.seed, facts)
+        is_settled = result.outcome is not Outcome.INCONCLUSIVE or result.is_noise
+        if is_settled or (undecided == "passed" and not result.is_trusted):
+            return result
+        return replace(result, outcome=Outcome(undecided))
+
+    return CheckedGate(check(columns), check, is_judge_known=bool(facts.judge_variances))
 
 
 def find_unsettled_rows(
@@ -200,10 +213,10 @@ def find_unsettled_rows(
     rules = gate.gate() if before is not None else gate.gate().without_baseline()
     pair = RunPair.from_runs(before, after, options.matching)
     columns = {column.metric: column for column in pair.columns()}
-    result = _apply_rules(rules, pair, [*columns.values()], options)
+    checked = _apply_rules(rules, pair, [*columns.values()], options)
     values = {sliced.column: sliced.values for sliced in pair.slices}
     ids, found = pair.b.row_ids, dict[str, set[str]]()
-    for metric, part in () if result is None else result.unsettled:
+    for metric, part in () if checked is None else checked.result.unsettled:
         cells = columns[metric].b
         rows = [row for row in cells if part is None or values[part.column][row] == part.value]
         found.setdefault(metric, set()).update(ids[row] for row in rows if cells[row].value is not None)

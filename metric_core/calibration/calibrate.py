@@ -21,7 +21,7 @@ from metric_core.calibration.figure_intervals import correlation_interval, error
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.bounded_means import are_enough
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
@@ -296,7 +296,7 @@ def _figures(
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
     values: dict[str, list[Floats]] = {name: [] for name in known}
-    for resamples in _resamples(units, row_weights, seed) if groups.effective >= LEAST_UNITS else ():
+    for resamples in _resamples(units, row_weights, seed) if are_enough(groups) else ():
         for name, measure in known.items():
             values[name].append(measure.resampled(resamples))
     return {

@@ -29,7 +29,7 @@ from metric_core.calibration.estimates import (
     ExactEstimate,
     RectifiedEstimate,
 )
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, are_enough
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 
 WEIGHTS = (0.5, 1.0)
@@ -182,7 +182,7 @@ def _width(estimate: Estimate) -> float:
 def _labels_alone(sample: SampledLabels) -> ExactEstimate:
     labels = sample.labels[sample.labelled]
     units = _labelled_units(sample, labels)
-    if units.effective < LEAST_UNITS:
+    if not are_enough(units):
         return ExactEstimate(units.mean, None)
     worth = _worth_of_strata(sample, labels, _SHARES)
     return ExactEstimate(units.mean, BetaMean.from_units(units, (0.0, 1.0)).strengthen(worth))
@@ -231,7 +231,7 @@ def _rectified(sample: SampledLabels, weight: float, seed: int, within: Interval
     rectifier = _labelled_units(sample, errors)
     parts = sample.parts
     scores = Units(_sum_by(unit, parts * weighted), _sum_by(unit, parts))
-    if min(rectifier.effective, scores.effective) < LEAST_UNITS:
+    if not (are_enough(rectifier) and are_enough(scores)):
         return None
     # Labelled rows are in both means. A negative correlation of few rows is not known well enough to rely on it.
     first = _sum_by(unit, parts * (weighted - scores.mean) / len(unit))

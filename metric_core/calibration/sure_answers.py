@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, are_enough
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
 
 SHARES = np.arange(1, 21) / 20
@@ -133,7 +133,7 @@ def measure_sure_answers(
         if least <= 0 or least < least_sureness:
             continue
         units = Units.from_values(wrong[chosen], None if names is None else names[chosen].tolist())
-        is_known = len(units) > 0 and (bool((units.counts == 1).all()) or units.effective >= LEAST_UNITS)
+        is_known = len(units) > 0 and (bool((units.counts == 1).all()) or are_enough(units))
         limit = BoundedMean(units, _UNIT, SEED, "sure").limit_above(1 - tail) if is_known else 1.0
         points.append(
             SurePoint(float(least), float(is_sure.mean()), int(chosen.sum()), int(wrong[chosen].sum()), float(limit))

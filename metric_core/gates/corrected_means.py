@@ -79,16 +79,13 @@ class CorrectedMean:
         if self.estimate is None or self.estimate.value is None:
             return None
         low, high = self.span
-        below, above = confidence.of_limits(threshold)
+        limits = self.estimate.strict_limits(1 - confidence.level)
         at = (threshold.value - low) / (high - low)
         at_most, at_least = self.estimate.p_at_most(at), self.estimate.p_at_least(at)
         met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
         return Finding(
             observed=low + (high - low) * self.estimate.value,
-            interval=Interval(
-                low + (high - low) * self.estimate.strict_limits(1 - below).low,
-                low + (high - low) * self.estimate.strict_limits(1 - above).high,
-            ),
+            interval=Interval(low + (high - low) * limits.low, low + (high - low) * limits.high),
             p_met=met,
             p_violated=violated,
         )

@@ -26,15 +26,16 @@ from metric_core.calibration.label_needs import labels_to_halve, own_labels_to_h
 from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
-from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.run_labels import read_run_labels
 from tasks.record.judge_quality import CalibratedMetric, OwnLabels
-from tasks.record.run_record import RunRecord
+from tasks.record.run_record import RecordedConfig, RunRecord
 from tasks.runs.row_grouping import columns_with, group_names, read_groups
+from tasks.runs.row_weights import RowWeights, read_weights
 from tasks.runs.run_folder import RunFolder
 
 
@@ -135,11 +136,10 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
         folder: Run folder with the scores.
     """
     found = {}
-    by = record.config.by
     for key, facts in _facts(record).items():
         correction = _of_own_labels(folder, key, facts)
         if correction is None or (_is_audited(facts) and facts.compared > (correction.labelled or 0)):
-            correction = _of_judge(folder, key, facts, by) or correction
+            correction = _of_judge(folder, key, facts, record.config) or correction
         if correction is not None:
             found[key] = correction
     return found
@@ -156,8 +156,7 @@ def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) 
         return None
     if correction.method is not Method.JUDGE:
         return own_labels_to_halve(correction.estimate, correction.labelled or 0)
-    groups = _groups(folder, key, record.config.by)
-    units = Units.from_values(np.array(_values(folder, key)), groups)
+    units = _units(folder, key, record.config)
     return labels_to_halve(known_judge_errors(record)[key], units, counts.compared)
 
 
@@ -218,16 +217,16 @@ def _of_sample(scale: LabelScale, found: LabelMean, look: int, reason: str = "")
     return Correction(scale, method, LookedAt.from_estimate(found.estimate, look), reason, found.labelled, found.rows)
 
 
-def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -> Correction | None:
+def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedConfig) -> Correction | None:
     """Return the mean score corrected for the judge's error; None if there is nothing to correct or to explain."""
     scale = LabelScale.of_labels(facts)
     explained = _audit_finding(facts) or facts.refused
     if facts.error is None and not explained:
         return None
-    values, groups = _values(folder, key), _groups(folder, key, by)
-    units = Units.from_values(np.array(values), groups)
+    values = _values(folder, key)
     if not values:
         return None
+    units = _units(folder, key, config)
     labelled = facts.compared
     explained = explained or _describe_few(units)
     if explained or facts.error is None:
@@ -242,7 +241,7 @@ def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -
 
 def _describe_few(units: Units) -> str:
     """Return that scored rows are too few for a mean of others like them; an empty text if they are not."""
-    return f"fewer than {LEAST_UNITS} scored rows, or effective groups" if units.effective < LEAST_UNITS else ""
+    return "" if are_enough(units) else f"fewer than {LEAST_UNITS} scored rows or groups, or one or two decide the mean"
 
 
 def _is_audited(facts: CalibratedMetric) -> bool:
@@ -281,9 +280,9 @@ def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: Cal
         return None
     correction = None
     for pairs in pair_scores(column).pairs:
-        units = Units.from_values(pairs.differences, pairs.groups)
+        units = pairs.units(pairs.differences)
         rows = len(pairs.differences)
-        sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
+        sides = (pairs.units(scores) for scores in (pairs.a, pairs.b))
         outside = (describe_outside(error, scores) for scores in sides)
         if finding := _describe_few(units) or next(filter(None, outside), ""):
             return Correction(scale, Method.NONE, None, finding, first.compared, rows)
@@ -300,14 +299,20 @@ def _values(folder: Path, metric: str) -> "array[float]":
     return values
 
 
-def _groups(folder: Path, metric: str, by: str | None) -> list[str] | None:
-    """Return the group of each scored row, in the order of the values; None if rows are not grouped."""
-    if by is None:
-        return None
+def _units(folder: Path, metric: str, config: RecordedConfig) -> Units:
+    """Return the scored rows, or their groups, with their weights."""
+    values, run = np.array(_values(folder, metric)), RunFolder(folder)
+    if config.by is None and config.weights is None:
+        return Units.from_values(values)
     rows = [
         cell["row_id"]
-        for batch in RunFolder(folder).read_cells(metric, ("row_id", "value"))
+        for batch in run.read_cells(metric, ("row_id", "value"))
         for cell in batch.to_pylist()
         if cell["value"] is not None
     ]
-    return list(group_names(rows, read_groups(RunFolder(folder).read_samples(columns_with(by)), by)))
+    groups = None
+    if config.by is not None:
+        groups = list(group_names(rows, read_groups(run.read_samples(columns_with(config.by)), config.by)))
+    columns = RowWeights(config.weights, config.traffic).columns
+    weights = read_weights(run.read_samples(columns), config.weights, config.traffic)
+    return Units.from_values(values, groups, None if weights is None else np.array([weights[row] for row in rows]))

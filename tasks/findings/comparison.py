@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from metric_core.gates.rules import GateResult
+from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.pairs import ScoreColumns
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
@@ -14,17 +16,35 @@ from tasks.findings.parts import Templated
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedGate:
+    """A gate and its result.
+
+    Args:
+        check: Function that applies it to other scores of the same runs.
+        is_judge_known: True if it is known how much the judge varies.
+    """
+
+    result: GateResult
+    check: Callable[[Sequence[ScoreColumns]], GateResult]
+    is_judge_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedRows:
-    """Two runs whose rows are paired.
+    """Two runs whose rows are paired, or one run that a gate checks.
 
     Args:
         columns: Scores of the metrics of either run.
         seed: Seed of the resampling.
+        metrics: Comparisons of the metrics that both runs have.
+        gate: The gate; None without one.
     """
 
     pair: RunPair
     columns: Sequence[ScoreColumns]
     seed: int
+    metrics: Sequence[MetricComparison] = ()
+    gate: CheckedGate | None = None
 
 
 Sentences: TypeAlias = Callable[[RunComparison], Iterable[str]]
@@ -40,10 +60,12 @@ class FindingComparison:
     """The comparison of a finding of two runs.
 
     Args:
-        compare: Function that compares the runs; it returns None if there is nothing to compare.
+        compare: Function that compares the runs; it returns None if there is nothing to compare. It gets a single run
+            that a gate checks, too, if the line of the finding in the table says when it compares.
         headline: Function that returns sentences for the top.
         sentences: Function that returns sentences below the table of the metrics.
         tables: Function that returns blocks below that table.
+        gate_sentences: Function that returns sentences below the rules of a gate.
         last: Function that returns blocks below the rows that changed most.
         section: Function that returns a section of the page, which has the rows with these names.
         rows: Function that returns the names of rows that the page should have.
@@ -55,6 +77,7 @@ class FindingComparison:
     compare: Callable[[ComparedRows], ComparedFinding | None]
     headline: Sentences = no_sentences
     sentences: Sentences = no_sentences
+    gate_sentences: Sentences = no_sentences
     tables: Callable[[RunComparison], Iterable[Block]] | None = None
     last: Callable[[RunComparison], Iterable[Block]] | None = None
     section: Callable[[RunComparison, Collection[str]], Templated | None] | None = None

@@ -93,6 +93,13 @@ TABLE: tuple[ListedFinding, ...] = (
         lambda rows: bool(rows.slices),
         is_compared=lambda pair: bool(pair.slices),
     ),
+    ListedFinding("tasks.findings.shared_rows.shared_rows_finding", ("shared_rows",), lambda _: True),
+    ListedFinding("tasks.findings.robustness.robustness_finding", ("robustness",), is_compared=lambda _: True),
+    ListedFinding(
+        "tasks.findings.answer_lengths.answer_lengths_finding",
+        ("answer_lengths",),
+        is_compared=lambda pair: pair.a is not None,
+    ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),
     ListedFinding("tasks.findings.throughput.throughput_finding", ("throughput",), is_kept=True),
 )
@@ -133,8 +140,8 @@ def count_findings(rows: WrittenRows) -> list[HasEntry]:
 
 
 def compare_findings(rows: ComparedRows) -> tuple[ComparedFinding, ...]:
-    """Return the comparisons of the findings of two runs."""
-    sides = [side.run for side in (rows.pair.a, rows.pair.b) if side is not None]
+    """Return the comparisons of the findings of two runs, or what they say of a run that a gate checks."""
+    sides = [] if rows.pair.a is None else [rows.pair.a.run, rows.pair.b.run]
     present = _present([part for run in sides for part in (run.record, run.summary)])
     loaded = (
         each.load()

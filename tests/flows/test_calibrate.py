@@ -183,6 +183,7 @@ def test_grades_are_scaled_to_the_range_and_keep_false_saves_nothing(home: Path,
     assert (result.kept, (home / "calibrations").exists()) == (None, False)
 
 
+@pytest.mark.simulation
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.skipif(not PEOPLE.is_file(), reason="the labelled data are not beside this checkout")

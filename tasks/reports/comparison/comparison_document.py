@@ -52,7 +52,7 @@ _CHANGE_TONES = {True: Tone.BAD, False: Tone.GOOD, None: Tone.OTHER}
 def comparison_markdown(comparison: RunComparison) -> str:
     """Return the comparison as Markdown, for a pull request or an artifact: the gate first."""
     heading = "## Comparison of two runs" if comparison.a else "## Gate"
-    gate = [] if comparison.gate is None else [gate_line(comparison.gate), *gate_blocks(comparison.gate)]
+    gate = [] if comparison.gate is None else [gate_line(comparison.gate), *gate_blocks(comparison)]
     return f"{heading}\n\n{to_markdown([*caution(comparison), *gate, *_scores(comparison, None)])}"
 
 
@@ -62,7 +62,7 @@ def comparison_document(comparison: RunComparison, most_rows: int) -> list[Block
     Args:
         most_rows: Maximum number of changed rows.
     """
-    gate = [] if comparison.gate is None else [*gate_blocks(comparison.gate), gate_line(comparison.gate)]
+    gate = [] if comparison.gate is None else [*gate_blocks(comparison), gate_line(comparison.gate)]
     return [*caution(comparison), *_scores(comparison, most_rows), *gate]
 
 
@@ -95,8 +95,10 @@ def gate_line(gate: GateResult) -> Line:
     return Line(own(f"gate {gate.outcome}", _RULE_TONES[gate.outcome]), is_strong=True)
 
 
-def gate_blocks(gate: GateResult) -> Iterator[Block]:
+def gate_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield the rules of a gate: those that did not pass, with the reasons, then those that passed."""
+    if (gate := comparison.gate) is None:
+        return
     passed = [check for check in gate.checks if check.outcome is Outcome.PASSED]
     others = [check for check in gate.checks if check.outcome is not Outcome.PASSED]
     if others:
@@ -108,6 +110,9 @@ def gate_blocks(gate: GateResult) -> Iterator[Block]:
     yield Line(own(level_sentence(gate), Tone.MUTED))
     if gate.left_out:
         yield Items(tuple(gate.left_out), Tone.MUTED)
+    said = tuple(sentence for each in compared_findings(comparison) for sentence in each.gate_sentences(comparison))
+    if said:
+        yield Items(said)
 
 
 def settings(comparison: RunComparison) -> Iterator[Block]:
@@ -132,9 +137,8 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
     yield make_table(("metric", *NUMBERS, "outcome"), rows, NUMBERS, EXTRA)
     yield Line(
         own(
-            "Means over the rows scored in both runs; p after Holm's correction over all metrics; effect: the mean "
-            "difference over its standard deviation. ↓ lower is better. No clear difference does not mean that there "
-            "is none.",
+            "Means over the rows scored in both runs; p after Holm's correction over all metrics. ↓ lower is better. "
+            "No clear difference does not mean that there is none.",
             Tone.MUTED,
         )
     )

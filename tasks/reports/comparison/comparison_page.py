@@ -51,7 +51,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "headline": headline(comparison.metrics),
         "questions": question_sentence(comparison),
         "caution": to_html(caution(comparison)),
-        "gate": to_html(gate_blocks(comparison.gate) if comparison.gate else ()),
+        "gate": to_html(gate_blocks(comparison)),
         "headlines": [sentence for each in findings for sentence in each.headline(comparison)],
         "sentences": to_html([Items(sentences)] if sentences else ()),
         "sections": [render_part(part, {}) for part in parts],

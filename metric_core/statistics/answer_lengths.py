@@ -1,0 +1,91 @@
+"""Recognize a difference between two runs that the lengths of their answers may explain.
+
+Many judges err more often on long answers. Such a judge gives the run with longer answers other scores, row after row,
+and no test of the scores alone can tell. So two questions are asked of the lengths: whether they differ between the
+runs, and whether scores go with them within each run. If both are so, and longer answers score as the difference says,
+the judge or the system may be the cause: labels of people can tell.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metric_core.statistics.resampling import Floats, Units
+
+_LEAST_ROWS = 30
+"""Number of rows below which the normal limits of the tests do not hold."""
+_SUSPECT = 2.576
+"""Normal quantile from which on each of both tests is significant: p = 0.01."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthEffect:
+    """Answers of different lengths with different scores.
+
+    Args:
+        before: Median length of the answers of the first run.
+        after: Median length of those of the second.
+        explained: Difference of the scores that goes with that of the lengths, by a straight line over both runs.
+    """
+
+    before: float
+    after: float
+    explained: float
+
+
+def find_length_effect(
+    scores: tuple[Floats, Floats], lengths: tuple[Floats, Floats], groups: Sequence[str] | None = None
+) -> LengthEffect | None:
+    """Return the part of lengths in the difference of two runs; None if the lengths cannot explain it.
+
+    The lengths are compared by the signs of the rows' differences, and with scores by the ranks within each run. Rows,
+    or groups of them, are the units of both tests.
+
+    Args:
+        scores: Scores of the same rows in both runs.
+        lengths: Lengths of their answers.
+        groups: Group of each row; None if rows are independent.
+
+    >>> generator = np.random.default_rng(1)
+    >>> short = generator.normal(100, 20, 300)
+    >>> long = short * 1.5
+    >>> scores = tuple(1 - length / 400 + generator.normal(0, 0.05, 300) for length in (short, long))
+    >>> found = find_length_effect(scores, (short, long))
+    >>> bool(found.before < found.after), round(found.explained, 1)
+    (True, -0.1)
+    >>> find_length_effect(scores, (short, short)) is None
+    True
+    """
+    if len(scores[0]) < _LEAST_ROWS:
+        return None
+    longer = np.sign(lengths[1] - lengths[0])
+    ranked = [(_centered(_ranks(s)), _centered(_ranks(n))) for s, n in zip(scores, lengths, strict=True)]
+    together: Floats = ranked[0][0] * ranked[0][1] + ranked[1][0] * ranked[1][1]
+    difference = float((scores[1] - scores[0]).mean())
+    if abs(_z(longer, groups)) < _SUSPECT or abs(_z(together, groups)) < _SUSPECT:
+        return None
+    centered = [(_centered(s), _centered(n)) for s, n in zip(scores, lengths, strict=True)]
+    slope = sum(float(s @ n) for s, n in centered) / sum(float(n @ n) for _, n in centered)
+    explained = slope * float((lengths[1] - lengths[0]).mean())
+    if explained * difference <= 0:
+        return None
+    return LengthEffect(float(np.median(lengths[0])), float(np.median(lengths[1])), explained)
+
+
+def _z(values: Floats, groups: Sequence[str] | None) -> float:
+    """Return the sum of values per standard deviation that it would have if each were as likely positive."""
+    sums = Units.from_values(values, groups).sums
+    spread = float(np.sqrt(sums @ sums))
+    return float(sums.sum()) / spread if spread else 0.0
+
+
+def _centered(values: Floats) -> Floats:
+    centered: Floats = values - values.mean()
+    return centered
+
+
+def _ranks(values: Floats) -> Floats:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks

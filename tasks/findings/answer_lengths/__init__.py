@@ -1,0 +1,1 @@
+"""Lengths of the answers of two runs."""

@@ -1,0 +1,193 @@
+"""Find out what the outcome of a gate hangs on.
+
+Only what moves a mean by about as much as its rule needs is left out for another decision of the whole gate. Rules
+about coverage, corrected means and the judge stay as they are, since no row moves a mean of theirs.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
+from metric_core.records import Status
+from metric_core.statistics.pairs import ScoreColumns, pair_scores
+from metric_core.statistics.resampling import Floats
+from metric_core.statistics.robustness import OutcomeWithout, Part, Robustness, few_rows, fewest_rows, turning_parts
+from tasks.findings.comparison import CheckedGate, ComparedRows
+from tasks.findings.robustness.row_parts import leave_out
+
+_ENOUGH = 0.7
+"""Share of the way to another outcome of a rule from which on the gate is applied again."""
+_LEAST_WAY = 1e-9
+_MOST_ORDERS = 4
+
+
+@dataclass(frozen=True)
+class TestedRows:
+    """The rows that a rule is about.
+
+    Args:
+        outcome: Outcome of the rule.
+        places: Name of a row -> its place.
+        values: Values of the rows: the higher, the nearer is the rule to being met.
+        down: Distance that the mean has to fall for a worse outcome.
+        up: Distance that it has to rise for a better one.
+    """
+
+    __test__ = False
+
+    outcome: Outcome
+    places: dict[str, int]
+    values: Floats
+    down: float
+    up: float
+
+    def ways(self, left_out: Collection[str]) -> tuple[float, float]:
+        """Return which shares of the ways down and up the mean goes without some rows."""
+        out = [self.places[row] for row in left_out if row in self.places]
+        if not out or len(out) == len(self.values):
+            return 0.0, 0.0
+        rest = (self.values.sum() - self.values[out].sum()) / (len(self.values) - len(out))
+        shift = float(rest - self.values.mean())
+        return -shift / max(self.down, _LEAST_WAY), shift / max(self.up, _LEAST_WAY)
+
+
+@dataclass(frozen=True)
+class GateRules:
+    """The rules that decide a gate.
+
+    Args:
+        worst: The most severe outcome of a rule.
+        tested: Rules about means and medians.
+        rising: Those that all have to get better for a better outcome of the gate; empty if others have to, too.
+    """
+
+    worst: Outcome
+    tested: Sequence[TestedRows]
+    rising: Sequence[TestedRows]
+
+    @classmethod
+    def from_rules(cls, tested: Sequence[TestedRows], result: GateResult) -> "GateRules":
+        """Return the rules of a gate with its result."""
+        worst = max((check.outcome for check in result.checks), key=list(Outcome).index)
+        rising = [each for each in tested if each.outcome is worst]
+        is_alone = len(rising) == sum(check.outcome is worst for check in result.checks)
+        return cls(worst, tested, rising if is_alone and worst is not Outcome.PASSED else [])
+
+    def way(self, left_out: Collection[str]) -> float:
+        """Return which share of the way to another outcome the gate goes without some rows."""
+        up = min((each.ways(left_out)[1] for each in self.rising), default=0.0)
+        down = 0.0 if self.worst is Outcome.FAILED else max(each.ways(left_out)[0] for each in self.tested)
+        return max(up, down)
+
+    def orders(self, few: int) -> list[list[str]]:
+        """Return a few rows for each way to another outcome, those that count most first."""
+        found = []
+        for each in self.tested if self.worst is not Outcome.FAILED else ():
+            names = list(each.places)
+            found.append([names[place] for place in np.argsort(-each.values, kind="stable")[:few]])
+        pulls: dict[str, float] = {}
+        for each in self.rising:
+            away = (each.values.mean() - each.values) / max(each.up, _LEAST_WAY)
+            for row, place in each.places.items():
+                pulls[row] = pulls.get(row, 0.0) + float(away[place])
+        return [*found, sorted(pulls, key=lambda row: -pulls[row])[:few]] if pulls else found
+
+
+def check_gate_outcome(rows: ComparedRows, gate: CheckedGate, parts: Sequence[Part]) -> Robustness | None:
+    """Return what the outcome of a gate hangs on; None if no rule tests a mean or a median.
+
+    Args:
+        parts: Rows by topic, document or group.
+    """
+    tested, count, outcome = list(_tested_rows(rows, gate.result)), len(rows.pair.b.keys), gate.result.outcome
+    if not tested or count < 2:
+        return None
+    rules, few = GateRules.from_rules(tested, gate.result), min(few_rows(count), count - 1)
+    named = {check.metric.partition(" on ")[0] for check in gate.result.checks}
+
+    def decide(left_out: Collection[str]) -> str:
+        columns = [leave_out(each, left_out) if each.metric in named else each for each in rows.columns]
+        return gate.check(columns).outcome
+
+    sliced = {check.slice.column for check in gate.result.checks if check.slice is not None}
+    chosen = [part for part in parts if 2 * len(part.rows) <= count and not _is_of(part, sliced)]
+    likely = [(way, part) for part in chosen if (way := rules.way(part.rows)) >= _ENOUGH]
+    return Robustness(
+        outcome=outcome,
+        few=few,
+        rows=_turning_rows(rules, few, outcome, decide),
+        parts=turning_parts(likely, outcome, decide),
+        has_parts=bool(chosen),
+        by_judge=_by_judge(gate, rules.worst),
+    )
+
+
+def _is_of(part: Part, columns: Collection[str]) -> bool:
+    """Return whether a part is a slice of one of some columns: a rule about it would have nothing to test."""
+    return any(part.name.startswith(f"{column} ") for column in columns)
+
+
+def _turning_rows(rules: GateRules, few: int, outcome: str, decide: OutcomeWithout) -> tuple[str, ...]:
+    """Return the fewest rows without which a gate has another outcome; none if it stays."""
+    found: tuple[str, ...] = ()
+    ways = sorted(((rules.way(order), order) for order in rules.orders(few)), key=lambda each: -each[0])
+    for way, order in ways[:_MOST_ORDERS]:
+        if way >= _ENOUGH:
+            turned = fewest_rows(order, outcome, decide, max(1, int(few / way)))
+            found = min((each for each in (found, turned) if each), key=len, default=())
+    return found
+
+
+def _by_judge(gate: CheckedGate, worst: Outcome) -> bool | None:
+    """Return whether the gate may have another outcome if the judge is asked again; None if that is not known."""
+    checks = gate.result.checks
+    is_failed = any(check.outcome is Outcome.FAILED and not check.is_unsettled for check in checks)
+    if any(check.is_unsettled for check in checks) and not (worst is Outcome.FAILED and is_failed):
+        return True
+    return False if gate.is_judge_known else None
+
+
+def _tested_rows(rows: ComparedRows, result: GateResult) -> Iterator[TestedRows]:
+    slices = {each.column: each.values for each in rows.pair.slices}
+    for check in result.checks:
+        if check.threshold is None:
+            continue
+        name, _, scale = check.metric.partition(" on ")
+        column = next(each for each in rows.columns if each.metric == name)
+        values = dict(_values(column, scale or None, check))
+        if check.slice is not None:
+            of = slices[check.slice.column]
+            values = {row: value for row, value in values.items() if of.get(row) == check.slice.value}
+        if values:
+            yield _measure(check, values)
+
+
+def _values(column: ScoreColumns, scale: str | None, check: Check) -> Iterator[tuple[str, float]]:
+    """Yield the values of rows that a rule tests."""
+    if check.kind is RuleKind.ABSOLUTE:
+        for row, cell in column.b.items():
+            if cell.status is Status.SCORED and cell.value is not None and cell.label == scale:
+                yield row, cell.value
+        return
+    for pairs in pair_scores(column).pairs:
+        if pairs.scale == scale:
+            yield from zip(pairs.rows, map(float, pairs.worsening(column.direction)), strict=True)
+
+
+def _measure(check: Check, values: dict[str, float]) -> TestedRows:
+    """Return the rows of a rule, and how far it is from other outcomes."""
+    sign = 1.0 if check.threshold is None or check.threshold.is_floor else -1.0
+    numbers = sign * np.array(list(values.values()))
+    down = up = 0.0
+    if check.interval is not None and check.threshold is not None and not check.rule.startswith("median"):
+        low, high = sorted((sign * check.interval.low, sign * check.interval.high))
+        wanted = sign * check.threshold.value
+        ways = {
+            Outcome.PASSED: (low - wanted, np.inf),
+            Outcome.INCONCLUSIVE: (high - wanted, wanted - low),
+            Outcome.FAILED: (np.inf, wanted - high),
+        }
+        down, up = ways[check.outcome]
+    return TestedRows(check.outcome, {row: place for place, row in enumerate(values)}, numbers, down, up)
