@@ -209,7 +209,8 @@ def measure(judge: PlantedJudge, draws: int) -> str:
     wanted = " or ".join(name for name in judge.faults if name in required)
     rate = float(np.mean([each.value for each in rates]))
     held = np.mean([each.interval is not None and each.interval.low <= rate <= each.interval.high for each in rates])
-    cells = (judge.name, wanted, share, f"{100 * others / draws:.1f} %", str(questions), f"{rate:.3f}", f"{held:.0%}")
+    held_text = f"{held:.0%}".replace("%", " %")
+    cells = (judge.name, wanted, share, f"{100 * others / draws:.1f} %", str(questions), f"{rate:.3f}", held_text)
     return f"| {' | '.join(cells)} |\n"
 
 

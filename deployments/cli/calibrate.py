@@ -2,7 +2,6 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -202,8 +201,7 @@ def calibrate(
         audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
         corrected = None if result.corrected is None else result.corrected.to_json()
         facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": corrected}
-        facts["needed"] = None if result.needed is None else asdict(result.needed)
-        stdout.print_json(json.dumps({**facts, **content}))
+        stdout.print_json(json.dumps({**facts, "needed": result.needed, **content}))
     else:
         _print(result)
 

@@ -46,34 +46,42 @@ def test_a_change_takes_the_next_claim_where_it_finds_nothing_to_change() -> Non
     assert [each.judged.row for each in chosen if each.change.name == "number"] == ["b"]
 
 
-def changed(name: str, moved: int, was: int | None = None) -> list[Moved]:
+def move(name: str, moved: int, was: int | None = None) -> list[Moved]:
     """Verdicts after a change, of which the first have moved; every other one was yes, or all were the same."""
     return [Moved(name, f"{name} {at}", at < moved, at % 2 if was is None else was) for at in range(40)]
 
 
-def named(*verdicts: list[Moved]) -> list[str]:
+def find_faults(*verdicts: list[Moved]) -> list[str]:
     found = assess([each for part in verdicts for each in part], 0.5).findings
     return [each.change for each in found if each.is_fault]
 
 
 def test_a_change_that_moves_no_more_verdicts_than_others_is_no_fault() -> None:
-    assert named(changed("order", 14), changed("format", 0), changed("paraphrase", 1)) == ["order"]
-    assert named(changed("order", 14), changed("format", 12), changed("paraphrase", 13)) == []
+    assert find_faults(move("order", 14), move("format", 0), move("paraphrase", 1)) == ["order"]
+    assert find_faults(move("order", 14), move("format", 12), move("paraphrase", 13)) == []
 
 
 def test_a_change_that_moves_verdicts_in_both_directions_misleads_nobody() -> None:
     one_way = [Moved("injection", f"row {at}", at % 2 == 0 and at < 28, at % 2) for at in range(40)]
-    calm = (changed("order", 0), changed("format", 1))
-    assert named(one_way, *calm) == ["injection"]
-    assert named(changed("injection", 14), *calm) == []
+    calm = (move("order", 0), move("format", 1))
+    assert find_faults(one_way, *calm) == ["injection"]
+    assert find_faults(move("injection", 14), *calm) == []
 
 
 def test_a_change_that_must_move_is_compared_with_idle_ones() -> None:
-    calm = (changed("order", 1), changed("format", 1))
-    assert named(changed("number", 25, 1), changed("name", 39, 1), *calm) == ["number"]
-    assert named(changed("number", 25, 1), changed("name", 26, 1), *calm) == []
-    assert named(changed("number", 4, 1), changed("name", 3, 1), *calm) == ["number", "name"]
-    assert named(changed("number", 25, 1), changed("name", 39, 1), changed("order", 14), changed("format", 14)) == []
+    calm = (move("order", 1), move("format", 1))
+    assert find_faults(move("number", 25, 1), move("name", 39, 1), *calm) == ["number"]
+    assert find_faults(move("number", 25, 1), move("name", 26, 1), *calm) == []
+    assert find_faults(move("number", 4, 1), move("name", 3, 1), *calm) == ["number", "name"]
+    assert (
+        find_faults(
+            move("number", 25, 1),
+            move("name", 39, 1),
+            move("order", 14),
+            move("format", 14),
+        )
+        == []
+    )
 
 
 def test_the_flip_rate_is_over_the_changes_that_must_not_move() -> None:

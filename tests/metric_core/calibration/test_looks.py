@@ -15,7 +15,7 @@ def test_limits_widen_with_each_look() -> None:
     assert once.interval().low > lows[0] > lows[1] > lows[2]
     first = LookedAt.from_estimate(once, 1)
     assert first.value == once.value
-    assert first.p_at_most(0.3) == pytest.approx(once.p_at_most(0.3) / 0.8, rel=0.01)
+    assert first.p_at_most(0.3) == pytest.approx(once.p_at_most(0.3) / 0.6, rel=0.01)
 
 
 @pytest.mark.simulation
