@@ -49,11 +49,11 @@ test *options:
 
 # Run the tests of whole Prefect servers with workers, of installations, and of processes that fail; options go to pytest
 test-served *options:
-    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/tasks {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/flows tests/tasks {{ options }}
 
 # Run the tests that draw many samples, or play many nights, to see how often an interval holds or an alarm is false; options go to pytest
 test-simulations *options:
-    pytest --numprocesses 2 --dist loadfile -m simulation tests/metric_core tests/tasks tests/flows tests/examples {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m simulation tests/deployments tests/examples tests/flows tests/metric_core tests/tasks {{ options }}
 
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:

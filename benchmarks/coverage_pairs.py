@@ -1,21 +1,22 @@
 """Measure tests, missing scores, detectable drops and serial order of two runs, for `benchmarks/coverage.py`."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import betainc
 from scipy.stats import binomtest, wilcoxon
 
 from metric_core.records import Direction, Score
 from metric_core.statistics import bounded_means, paired_tests
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
+from metric_core.statistics.nightly_bets import Night, p_of_nights
 from metric_core.statistics.paired_tests import paired_test
-from metric_core.statistics.pairs import EarlierChanges, Pairs, ScoreColumns
-from metric_core.statistics.resampling import Floats, Interval, Units
+from metric_core.statistics.pairs import Pairs, ScoreColumns
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 from tasks.runtime.wording import format_percent
@@ -51,6 +52,8 @@ def pair_tables(runs: int) -> Iterator[str]:
     fewer = partial(BoundedMean, draws=DRAWS)
     with patch.object(bounded_means, "BoundedMean", fewer), patch.object(paired_tests, "_PERMUTATIONS", 999):
         yield from _pair_tables(runs)
+        yield from earlier_table(runs // 2)
+    yield from new_rows_table(runs // 2)
 
 
 def _pair_tables(runs: int) -> Iterator[str]:
@@ -183,64 +186,6 @@ def detectable(draw: Callable[[float, np.random.Generator, int], Floats], size: 
     return f"{share} ({drop:.3f})"
 
 
-def _dense(deviation: float, fall: float = 0.0) -> World:
-    """Differences that are normal, but for a share of rows that fall by 1."""
-    name = f"normal, deviation {deviation:g}" + (f", {format_percent(fall, 1)} fall by 1" if fall else "")
-    return World(
-        name, lambda g, n: np.where(g.random(n) < fall, -1.0, np.clip(g.normal(0, deviation, n), -1, 1)), -fall
-    )
-
-
-EARLIER: tuple[tuple[World, World | None], ...] = (
-    (_dense(0.1), None),
-    (_dense(0.05), None),
-    (World("Student's t of 3 degrees, times 0.06", lambda g, n: np.clip(0.06 * g.standard_t(3, n), -1, 1), 0.0), None),
-    *((world, None) for world in DIFFERENCES[:5]),
-    (_dense(0.05, 0.005), None),
-    (_dense(0.05, 0.01), None),
-    (_dense(0.1, 0.02), None),
-    (_dense(0.05, 0.01), _dense(0.05)),
-    (_dense(0.1, 0.02), _dense(0.1)),
-)
-"""Differences, and those of earlier runs if they are of another kind."""
-
-
-def earlier_table(runs: int) -> Iterator[str]:
-    """Yield a table of intervals and gates that know the differences of earlier runs."""
-    yield "\n### Intervals of the difference if earlier runs are known (in parentheses: width, times Student's)\n\n"
-    yield "| differences | earlier runs | rows | Student's t | bounds alone | **with earlier runs** "
-    yield f"| gate fails at the threshold |\n|{'---|' * 7}\n"
-    for world, before in EARLIER:
-        for size in (30, 100, 300):
-            for number in (2, 9):
-                cells = " | ".join(known_changes(world, before or world, number, size, runs))
-                unlike = f" of {before.name}" if before is not None else ""
-                yield f"| {world.name} | {number}{unlike} | {size} | {cells} |\n"
-
-
-def known_changes(world: World, before: World, number: int, size: int, runs: int) -> list[str]:
-    """Return how often intervals hold the mean: Student's, by bounds, with earlier runs; and how often a gate fails."""
-    generator = np.random.default_rng([101, size, number])
-    shares, failed = [Share(), Share(), Share()], Share()
-    for seed in range(runs):
-        earlier, values = before.draw(generator, number * size), world.draw(generator, size)
-        changes = EarlierChanges(number, int(np.count_nonzero(earlier)), float(np.abs(earlier).max()))
-        pairs = replace(_pairs(values), bounds=SCORE, earlier=changes)
-        units = Units.from_values(values)
-        reach = float(stdtrit(size - 1, 0.975)) * float(values.std(ddof=1)) / np.sqrt(size)
-        intervals = [Interval(float(values.mean()) - reach, float(values.mean()) + reach)]
-        for bounds in (SCORE.of_differences, pairs.difference_bounds):
-            assert bounds is not None
-            intervals.append(BoundedMean(units, bounds, seed, draws=DRAWS).interval())
-        for share, found in zip(shares, intervals, strict=True):
-            share.add(found.low - 1e-9 <= world.mean <= found.high + 1e-9, found.high - found.low)
-        worsening = BoundedMean(Units.from_values(-values), pairs.worsening_bounds or SCORE, seed, draws=DRAWS)
-        failed.add(worsening.p_at_most(-world.mean) <= 0.05)
-    width = shares[0].width or 1.0
-    parts = [f"{format_percent(share.hits / share.runs, 1)} ({share.width / width:.2f})" for share in shares[1:]]
-    return [str(shares[0]), *parts, str(failed)]
-
-
 def serial_table(runs: int) -> Iterator[str]:
     """Yield a table of how often rows are said to be in serial order."""
     yield "\n### Rows in serial order: called so (independent rows: at most 0.1 %)\n\n"
@@ -260,6 +205,138 @@ def serial(correlation: float, cut: float | None, size: int, runs: int) -> Share
             values[row] = correlation * values[row - 1] + np.sqrt(1 - correlation**2) * values[row]
         share.add(is_serial(values if cut is None else (values < cut).astype(np.float64)))
     return share
+
+
+ROWS, BEFORE = 300, 9
+
+
+@dataclass(frozen=True)
+class Nights:
+    """Nights of an evaluation of 300 rows, nine before the two that are compared.
+
+    Args:
+        name: Name in the table.
+        score: Function from a generator to a function that draws the scores of a night.
+        drop: True drop of the last night.
+        shift: Shift that all rows share on Saturdays and Sundays; the last night is a Saturday.
+        deviation: Standard deviation of a shift that all rows of a night share.
+        offset: Shift of the night that is compared with, for good.
+    """
+
+    name: str
+    score: Callable[[np.random.Generator], Callable[[], Floats]]
+    drop: float = 0.0
+    shift: float = 0.0
+    deviation: float = 0.0
+    offset: float = 0.0
+
+    def draw(self, generator: np.random.Generator) -> Floats:
+        """Return the scores as nights x rows."""
+        score, nights = self.score(generator), BEFORE + 2
+        values = np.array([score() for _ in range(nights)])
+        days = np.arange(5 - nights + 1, 6) % 7
+        moved = generator.normal(0, self.deviation, nights) + np.where(days >= 5, self.shift, 0.0)
+        moved[-2:] += self.offset
+        falls = generator.random(ROWS) < self.drop / max(float(values[-1].mean()), 0.1)
+        values[-1] = np.where(falls, 0.0, values[-1])
+        return np.clip(values + moved[:, None], 0, 1) if moved.any() else values
+
+
+def _unsure(generator: np.random.Generator) -> Callable[[], Floats]:
+    """Draw scores of 0 and 1, a sixth of which come out either way."""
+    chance = generator.choice([0.0, 0.5, 1.0], ROWS, p=[0.17, 0.17, 0.66])
+    return lambda: (generator.random(ROWS) < chance) * 1.0
+
+
+def _lasting(generator: np.random.Generator) -> Callable[[], Floats]:
+    """Draw scores of 0 and 1, a fifth of which are answered anew every night."""
+    chance, scores = generator.beta(3, 0.6, ROWS), np.empty(0)
+
+    def draw() -> Floats:
+        nonlocal scores
+        new = (generator.random(ROWS) < chance) * 1.0
+        scores = np.where(generator.random(ROWS) < 0.2, new, scores) if len(scores) else new
+        return scores
+
+    return draw
+
+
+def _graded(generator: np.random.Generator) -> Callable[[], Floats]:
+    """Draw scores that vary by 0.11 around the level of their row."""
+    level = generator.beta(4, 2, ROWS) * 0.6 + 0.2
+    return lambda: level + generator.normal(0, 0.11, ROWS)
+
+
+NIGHTS = (
+    Nights("0/1, a sixth of the rows come out either way", _unsure),
+    Nights("the same, a drop of 0.037", _unsure, drop=0.037),
+    Nights("0/1, a fifth of the rows are answered anew", _lasting),
+    Nights("the same, a drop of 0.037", _lasting, drop=0.037),
+    Nights("graded", _graded),
+    Nights("graded, all rows fall by 0.01 at weekends", _graded, shift=-0.01),
+    Nights("graded, all rows fall by 0.02 at weekends", _graded, shift=-0.02),
+    Nights("graded, all rows of a night move by 0.01", _graded, deviation=0.01),
+    Nights("graded, all rows of a night move by 0.02", _graded, deviation=0.02),
+    Nights("the same, a drop of 0.04", _graded, drop=0.04, deviation=0.01),
+    Nights("graded, A and B are lower by 0.02 than the runs before", _graded, offset=-0.02),
+)
+
+
+def earlier_table(runs: int) -> Iterator[str]:
+    """Yield a table of comparisons that know nine runs before the baseline."""
+    yield "\n### Two runs of 300 rows, alone and with nine runs before A\n\n"
+    yield "Called better or worse, and intervals that hold the true difference (95 %) with their width.\n\n"
+    yield f"| nights | called, alone | interval | **called, with nine runs** | **interval** |\n|{'---|' * 5}\n"
+    for number, world in enumerate(NIGHTS):
+        cells = [earlier_runs(world, before, number, runs) for before in (0, BEFORE)]
+        yield f"| {world.name} | {' | '.join(f'{called} | {holds}' for called, holds in cells)} |\n"
+
+
+def earlier_runs(world: Nights, before: int, number: int, runs: int) -> tuple[Share, Share]:
+    """Return how often two runs are called different, and how often the interval holds the difference."""
+    called, holds = Share(), Share()
+    for seed in range(runs):
+        values = world.draw(np.random.default_rng([211, number, seed]))[BEFORE - before :]
+        cells = [{f"{row:03}": Score.scored(float(value)) for row, value in enumerate(night)} for night in values]
+        *known, a, b = cells
+        columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=a, b=b, bounds=(0.0, 1.0), earlier=known)
+        [found] = compare_metrics([columns], seed)
+        assert found.difference is not None
+        assert found.difference.interval is not None
+        ends = found.difference.interval
+        called.add(found.verdict in {ChangeOutcome.BETTER, ChangeOutcome.WORSE})
+        holds.add(ends.low <= -world.drop <= ends.high, ends.high - ends.low)
+    return called, holds
+
+
+def new_rows_table(runs: int) -> Iterator[str]:
+    """Yield a table of a gate over nights of new rows."""
+    yield "\n### A gate at 0.9 over nights of 200 new rows, `looks = 366`: it has failed\n\n"
+    yield "| true mean | nights | each night alone | **nights together** |\n|---|---|---|---|\n"
+    worlds = (("0.85", (0.85,) * 5, 0.0), ("0.95 for 60 nights, then 0.85", (0.95,) * 60 + (0.85,) * 5, 0.0))
+    for name, means, _ in worlds:
+        shares = [Share(), Share()]
+        for seed in range(runs):
+            for share, p in zip(shares, _nightly_p(means, 0.0, seed), strict=True):
+                share.add(p[-1] <= 0.05)
+        yield f"| {name}: on the last night | {len(means)} | {' | '.join(map(str, shares))} |\n"
+    for name, deviation in (("0.9", 0.0), ("0.9, all rows of a night move by 0.01", 0.01), ("... by 0.02", 0.02)):
+        shares = [Share(), Share()]
+        for seed in range(runs):
+            for share, p in zip(shares, _nightly_p((0.9,) * 60, deviation, seed), strict=True):
+                share.add(bool((p <= 0.05).any()))
+        yield f"| {name}: on any night | 60 | {' | '.join(map(str, shares))} |\n"
+
+
+def _nightly_p(means: Sequence[float], deviation: float, seed: int) -> tuple[Floats, Floats]:
+    """Return the p-values of a failure after each night: of the night alone, and of the nights together."""
+    generator, rows, bar = np.random.default_rng([223, seed]), 200, 0.9
+    true = np.clip(np.array(means) + generator.normal(0, deviation, len(means)), 0, 1)
+    counts = generator.binomial(rows, true)
+    nights = [Night(rows, good / rows, float(np.sqrt(good * (rows - good) / rows / (rows - 1)))) for good in counts]
+    alone = np.minimum(1.0, 366 * betainc(rows - counts, counts + 1, 1 - bar))
+    together = [p_of_nights(nights[: last + 1], bar, SCORE, 0.05) for last in range(len(nights))]
+    return alone, np.where(counts < bar * rows, together, 1.0)
 
 
 def _pairs(values: Floats) -> Pairs:

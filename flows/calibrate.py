@@ -1,6 +1,7 @@
 """The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +24,13 @@ from metric_core.calibration.calibrate import HumanAgreement, measure_human_agre
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale, describe_model_annotators
+from metric_core.calibration.looks import tail_of_look
 from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metrics.registry import default_suite
 from metric_core.stages import Stage
+from metric_core.statistics.resampling import LEVEL
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
     LabelScale,
@@ -39,7 +42,7 @@ from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
 from tasks.calibration.corrected_means import CorrectedMeanRecord, CorrectedMeans
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
+from tasks.calibration.run_labels import refuse_fewer_labels, weigh, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
 from tasks.documents.calibration.calibration_text import calibration_markdown
 from tasks.opening.run_models import models_for
@@ -137,7 +140,8 @@ def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
         judge = judge_name(plan, models, ready.metric)
     run = FinishedRun(evaluation.folder)
     rows = pair_labels(run, ready.metric, ready.data, request.rules)
-    calibration = _measure(request, run, ready.metric, ready.data, rows, (identity, judge))
+    look = _number_of_look(request, run, ready.metric, ready.data, identity)
+    calibration = _measure(request, run, ready.metric, ready.data, rows, (identity, judge), look)
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
     corrected, needed = _write_to_run(folder, calibration, rows, _entry(calibration))
@@ -187,12 +191,13 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     else:
         data = replace(_read_data(request), groups=groups)
         rows = pair_labels(run, metric, data, request.rules)
-    cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random)
-    rows = replace(rows, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     recorded = run.record.calibration
     name = recorded_judge_name(run.record, metric)
     identity = recorded.identities.get(metric.key, "")
-    calibration = _measure(request, run, metric, data, rows, (identity, name))
+    look = _number_of_look(request, run, metric, data, identity)
+    cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random, look=look)
+    rows = replace(rows, of_run=weigh(rows.of_run, run), warnings=(*rows.warnings, *filter(None, [cascade.warning])))
+    calibration = _measure(request, run, metric, data, rows, (identity, name), look)
     calibration = calibration.model_copy(update={"sure": cascade.found})
     if not request.replace:
         refuse_fewer_labels(run.folder, metric.key, rows.of_run)
@@ -295,8 +300,9 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
     data: LabelledData,
     rows: PairedLabels,
     judge: tuple[str, JudgeName],
+    look: int,
 ) -> Calibration:
-    agreement = measure_human_agreement(rows.judged, request.seed)
+    agreement = measure_human_agreement(rows.judged, request.seed, 1 - tail_of_look(1 - LEVEL, look))
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=judge[0],
@@ -307,6 +313,8 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
         verdict=run.record.config.verdict,
         source=request.config.source or STORED,
         data=_data_digest(run, data),
+        sample=_sample_name(request, run),
+        look=look,
         label=request.label,
         positive=request.positive,
         annotators=dict(data.annotators),
@@ -327,8 +335,6 @@ def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dic
     refused = rows.selected or (_REFUSED.format(p=curve) if is_crooked(curve) else "")
     return {
         "figures": agreement.figures,
-        "best": agreement.best,
-        "middle": agreement.middle,
         "map": agreement.map,
         "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,
@@ -365,6 +371,24 @@ def _audit(run: FinishedRun, key: str, known: CalibratedMetric | None, calibrati
         good=found.good,
         bad=found.bad,
     )
+
+
+def _number_of_look(
+    request: CalibrationRequest, run: FinishedRun, metric: MetricRequest, data: LabelledData, identity: str
+) -> int:
+    """Return the number of this look at a sample: those in ASSAY_HOME count, and the last one of the run."""
+    last = []
+    with suppress(ConfigError):  # there is none, or none that can be used
+        last.append(calibration_files.load_calibration(run.folder / CALIBRATION))
+    where = (identity, metric.key, _sample_name(request, run))
+    return calibration_files.count_looks(*where, _data_digest(run, data), last)
+
+
+def _sample_name(request: CalibrationRequest, run: FinishedRun) -> str:
+    """Return the name of what labels were drawn from: the run, or the source of labels from elsewhere."""
+    if request.run is not None:
+        return f"run {run.record.run_id}"
+    return f"{request.config.source}, {request.label}"
 
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:

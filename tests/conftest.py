@@ -25,7 +25,7 @@ pytest_plugins = ("pytester",)
 
 SKIPPED_UNLESS_SELECTED = {
     "served": "takes minutes: run it with `just test-served`",
-    "simulation": "draws many samples or plays many nights: run it with `just test-simulations`",
+    "simulation": "draws samples, plays nights, or judges what people judged: run it with `just test-simulations`",
 }
 """Why tests of a mark are skipped unless `-m` names it."""
 

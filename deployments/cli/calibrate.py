@@ -18,9 +18,8 @@ from deployments.local_server import start_server, use_server
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
-from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
-from tasks.calibration.calibration_files import Calibration, load_saved
+from tasks.calibration.calibration_files import load_saved
 from tasks.documents.blocks import make_table
 from tasks.documents.calibration.calibration_text import (
     annotator_lines,
@@ -292,7 +291,6 @@ def _print(result: "CalibrationResult") -> None:
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
     for line in [
         *annotator_lines(calibration),
-        *_lines(calibration),
         *reach_lines(calibration),
         *sureness_lines(calibration),
         *results,
@@ -301,18 +299,3 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(f"run folder: {result.folder}")
     if result.kept is not None:
         stdout.print(f"saved: {result.kept}")
-
-
-def _lines(calibration: Calibration) -> list[str]:
-    matrices = {"at the best threshold": calibration.best, "at the middle": calibration.middle}
-    lines = [f"{threshold}: {_confusion(matrix)}" for threshold, matrix in matrices.items() if matrix is not None]
-    if calibration.map is None:
-        return [*lines, "no probability map: the judge returns no probabilities for this metric"]
-    return [*lines, f"probability map: slope {calibration.map.slope:.3f}, intercept {calibration.map.intercept:.3f}"]
-
-
-def _confusion(confusion: Confusion) -> str:
-    return (
-        f"both yes {confusion.both}, both no {confusion.neither}, only the judge yes {confusion.judge_only}, "
-        f"only people yes {confusion.people_only}"
-    )

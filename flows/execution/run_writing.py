@@ -57,6 +57,8 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, started: 
         metrics=metrics.metric_settings,
         record=record,
         by=outputs.by,
+        weights=outputs.weights,
+        traffic=outputs.traffic,
         slices=outputs.slices,
         failed_share=outputs.fail_on_failed,
     )

@@ -92,12 +92,9 @@ def alarm_key(alarm: OutcomeAlarm) -> str:
 
     >>> alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", slice={"language": "de"}))
     'alarm:faithfulness, language de'
-    >>> [alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", further=further)) for further in (1, 2)]
-    ['alarm:faithfulness:further', 'alarm:faithfulness:further 2']
     """
     part = "".join(f", {column} {value}" for column, value in (alarm.slice or {}).items())
-    further = f":further{f' {alarm.further}' if alarm.further > 1 else ''}" if alarm.further else ""
-    return f"alarm:{alarm.metric}{part}{further}"
+    return f"alarm:{alarm.metric}{part}"
 
 
 def find_run_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> RunAlarms:
@@ -169,14 +166,12 @@ def name_cause(alarm: Alarm, finder: SideFinder, pair: RunPair, known: Mapping[s
     """Return an alarm with the cause of the change since the baseline.
 
     A cause that an earlier run found is kept until another one is found: a run that shows no cause, or is no longer
-    worse, does not refute it. Further drops have no separate cause.
+    worse, does not refute it.
 
     Args:
         known: Alarms of the previous run, by their keys.
     """
     plain = outcome_alarm(alarm)
-    if alarm.further:
-        return plain
     before = known.get(alarm_key(plain))
     if not alarm.is_regained:
         found = finder.find(alarm.stream.metric, _rows_of(alarm, pair))

@@ -22,7 +22,8 @@ from tasks.comparison.run_pair import Matching, RunPair
 from tasks.findings.comparison import CheckedGate, ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
-from tasks.history.earlier_changes import add_earlier_changes
+from tasks.history.earlier_runs import add_earlier_runs
+from tasks.history.nightly_rows import read_nights
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
@@ -69,7 +70,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
     checked = _apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None)
@@ -83,6 +84,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
+        weights=options.matching.weights,
         findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
     )
 
@@ -142,6 +144,8 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
     grouped = replace(
         matching,
         by=matching.by or config.get("by"),
+        weights=config.get("weights"),
+        traffic=config.get("traffic") or {},
         slices=tuple(dict.fromkeys([*named, *(gate.slice_columns if gate else ())])),
         kept=gate.slice_values if gate else {},
     )
@@ -173,6 +177,7 @@ def _apply_rules(
         corrected=means,
         slices=pair.slices,
         judge_variances=judge_variances(run.record),
+        nights=read_nights(pair.b) if gate.looks > 1 else {},
     )
     judged = {
         metric: {pair.b.keys[row]: scores for row, scores in found.items()}

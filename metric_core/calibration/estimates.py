@@ -113,43 +113,18 @@ class ExactEstimate(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class NormalEstimate(Estimate):
-    """An estimate with a standard error.
-
-    Args:
-        error: Standard error.
-        freedom: Degrees of freedom of Student's distribution.
-        within: Range. Limits of a share are computed on the scale of log odds, so that they stay within 0 and 1.
-    """
-
-    value: float
-    error: float
-    freedom: float
-    within: Interval
-
-    def limits(self, tail: float) -> Interval:
-        """Return the limits by quantiles of Student's distribution."""
-        from scipy.special import expit, logit, stdtrit  # noqa: PLC0415 scipy loads slowly
-
-        reach = float(stdtrit(self.freedom, 1 - tail)) * self.error
-        if self.within == SHARE and 0 < self.value < 1:
-            middle, reach = logit(self.value), reach / (self.value * (1 - self.value))
-            return Interval(float(expit(middle - reach)), float(expit(middle + reach)))
-        return Interval(max(self.value - reach, self.within.low), min(self.value + reach, self.within.high))
-
-
-@dataclass(frozen=True, slots=True)
 class RectifiedEstimate(Estimate):
-    """The mean score of all rows plus the mean of label - score of labelled rows, from the limits of each.
+    """The weighted mean score of all rows plus the mean of label - weighted score of labelled rows, by limits of each.
 
     Source: Zou and Donner, "Construction of confidence limits about effect measures" (2008).
 
     Args:
-        score: Mean score of all rows.
+        score: Weighted mean score of all rows.
         scores: Its distribution, with half a pseudo-row at each bound.
-        rectifier: Mean of label - score of the labelled rows.
+        rectifier: Mean of label - weighted score of the labelled rows.
         correlation: Correlation of the two means.
         labels: Multiple of the present number of labels that the limits are for, or that strata are worth.
+        within: Least and greatest possible value.
     """
 
     value: float
@@ -158,6 +133,7 @@ class RectifiedEstimate(Estimate):
     rectifier: BoundedMean
     correlation: float
     labels: float = 1.0
+    within: Interval = SHARE
 
     def limits(self, tail: float) -> Interval:
         """Return the limits of the sum, with half a pseudo-row at each bound of both means."""
@@ -176,7 +152,7 @@ class RectifiedEstimate(Estimate):
         middle = self.rectifier.units.mean
         below = self._reach(self.score - scores[0], middle - rectifier.low)
         above = self._reach(scores[1] - self.score, rectifier.high - middle)
-        return Interval(max(self.value - below, SHARE.low), min(self.value + above, SHARE.high))
+        return Interval(max(self.value - below, self.within.low), min(self.value + above, self.within.high))
 
     def _reach(self, of_scores: float, of_rectifier: float) -> float:
         first, second = max(0.0, of_scores), max(0.0, of_rectifier) / np.sqrt(self.labels)
@@ -197,14 +173,14 @@ class CombinedDifference(Estimate):
     """
 
     value: float
-    before: ExactEstimate | NormalEstimate | RectifiedEstimate
-    after: ExactEstimate | NormalEstimate | RectifiedEstimate
+    before: ExactEstimate | RectifiedEstimate
+    after: ExactEstimate | RectifiedEstimate
 
     @classmethod
     def from_estimates(
         cls,
-        before: ExactEstimate | NormalEstimate | RectifiedEstimate,
-        after: ExactEstimate | NormalEstimate | RectifiedEstimate,
+        before: ExactEstimate | RectifiedEstimate,
+        after: ExactEstimate | RectifiedEstimate,
     ) -> "CombinedDifference":
         """Return the difference of two estimates, second minus first."""
         return cls(after.value - before.value, before, after)

@@ -8,8 +8,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metric_core.calibration.estimates import Estimate, ExactEstimate, NormalEstimate, RectifiedEstimate
+from metric_core.calibration.estimates import Estimate, ExactEstimate, RectifiedEstimate
 from metric_core.calibration.judge_error import JudgeErrorFit, correct_mean
+from metric_core.calibration.looks import LookedAt
 from metric_core.statistics.resampling import LEVEL, Units
 
 MOST_TIMES = 256
@@ -87,9 +88,9 @@ def own_labels_to_halve(estimate: Estimate, labelled: int) -> LabelsNeeded:
     Args:
         estimate: Estimate from the labels so far.
 
-    >>> from metric_core.statistics.resampling import Interval
-    >>> estimate = NormalEstimate(0.8, 0.05, 99, Interval(0.0, 1.0))
-    >>> 290 <= own_labels_to_halve(estimate, 100).more <= 310
+    >>> from metric_core.calibration.beta_means import BetaMean
+    >>> estimate = ExactEstimate(0.8, BetaMean(80.5, 20.5))
+    >>> 270 <= own_labels_to_halve(estimate, 100).more <= 300
     True
     """
     times = _least_times(lambda times: _width(_more_own_labels(estimate, times)) <= _width(estimate) / 2)
@@ -152,8 +153,8 @@ def _with_more_labels(error: JudgeErrorFit, times_good: float, times_bad: float)
 
 
 def _more_own_labels(estimate: Estimate, times: float) -> Estimate:
-    if isinstance(estimate, NormalEstimate):
-        return replace(estimate, error=estimate.error / math.sqrt(times), freedom=int(estimate.freedom * times))
+    if isinstance(estimate, LookedAt):
+        return replace(estimate, once=_more_own_labels(estimate.once, times))
     if isinstance(estimate, ExactEstimate) and estimate.belief is not None:
         return replace(estimate, belief=estimate.belief.strengthen(times))
     if isinstance(estimate, RectifiedEstimate):

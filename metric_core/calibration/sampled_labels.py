@@ -5,15 +5,12 @@ The scores of all rows say what the labels cannot, and the labels correct the sc
     mean label = weight * mean score of all rows + mean over labelled rows of (label - weight * score)
 
 It is right whatever the judge does, as long as the labelled rows are a random sample; a better judge makes it more
-precise. The weight is the one with the least variance (Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
-Prediction-Powered Inference", 2023), from other folds than the rows that it applies to, and shrunk to 0 where it is
-uncertain: with a judge that knows nothing, labels alone remain. Rows count inversely to the probability with which
-they were drawn. Groups of rows are units. Single claims are estimated in the same way: each is a row here, whose weight
-is its part in the score of the row that it comes from.
+precise (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-powered inference", 2023). Scores have one of
+three fixed weights, 0, 1/2 and 1: the one with the narrowest limits for decisions. These hold for few rows and rare
+errors. Rows count inversely to the probability with which they were drawn. Groups of rows are units. Single claims are
+estimated in the same way: each is a row here, whose weight is its part in the score of the row that it comes from.
 
-With few labels, or few rows on which the judge errs, the normal approximation does not hold. Then the weight is 1, with
-limits that hold for few rows and rare errors; or the labels are used alone, exactly, if that gives narrower limits.
-Simulations that include this choice are in `benchmarks/coverage_labels.py`.
+Simulations that include the choice of the weight are in `benchmarks/coverage_labels.py`.
 """
 
 from collections.abc import Sequence
@@ -30,21 +27,16 @@ from metric_core.calibration.estimates import (
     CombinedDifference,
     Estimate,
     ExactEstimate,
-    NormalEstimate,
     RectifiedEstimate,
 )
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, are_enough
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 
-LEAST_LABELS = 50
-"""Number of labelled rows, or effective number of groups, below which labels are used alone."""
-LEAST_EFFECTIVE = 10
-"""Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
+WEIGHTS = (0.5, 1.0)
+"""Weights that scores may have."""
 _ROUNDING = 1e-12
 """Largest deviation that counts as a rounding error."""
-FOLDS = 5
 _SHARES = Bounds(0.0, 1.0)
-_IN_FULL = "scores count in full, since "
 
 Names: TypeAlias = NDArray[np.str_]
 
@@ -95,24 +87,6 @@ class SampledLabels:
         names = ["" if self.strata is None else str(self.strata[row]) for row in self.labelled]
         return np.unique(names, return_inverse=True)[1].astype(np.intp)
 
-    def influences(self, values: Floats) -> Floats:
-        """Return the influence of each labelled row on the mean of their values: its deviation from it, by its share.
-
-        Differences between strata are not random, since the number of rows of each is known, so that only deviations
-        within a stratum count. Those of few rows from their own mean are too small, and are enlarged accordingly.
-
-        Args:
-            values: Value of each labelled row.
-        """
-        influences: Floats = self.shares * (values - self.shares @ values)
-        if self.strata is None:
-            return influences
-        stratum = self.stratum()
-        counts = np.bincount(stratum).astype(np.float64)
-        within = influences - (_sum_by(stratum, influences) / counts)[stratum]
-        enlarged = within * np.sqrt(counts / np.maximum(counts - 1, 1))[stratum]
-        return np.where(counts[stratum] > 1, enlarged, influences)
-
     def units(self) -> tuple[Names, NDArray[np.intp]]:
         """Return the names of the units, rows or groups, and the unit of each row."""
         names = np.asarray(self.rows if self.groups is None else self.groups, dtype=object).astype(str)
@@ -126,14 +100,12 @@ class LabelMean:
 
     Args:
         is_powered: True for a prediction-powered estimate, False for labels alone.
-        reason: Why labels are used alone, or the weight of the scores is 1; empty if the weight is the best one.
         labelled: Number of labelled rows.
         rows: Number of scored rows.
     """
 
     estimate: Estimate
     is_powered: bool
-    reason: str
     labelled: int
     rows: int
 
@@ -142,172 +114,75 @@ def estimate_label_mean(sample: SampledLabels, seed: int = SEED) -> LabelMean:
     """Estimate the mean label of rows like those of a run from a random sample of its labels.
 
     Args:
-        seed: Seed of the split into folds.
+        seed: Seed of the draws of limits.
 
     >>> labels = np.array([1.0, 0.0] * 6 + [1.0, 1.0] * 24)
     >>> rows = [str(number) for number in range(400)]
     >>> scores = np.resize(labels * 0.8 + 0.1, 400)
     >>> sample = SampledLabels(rows, scores, np.append(labels, np.full(340, np.nan)))
     >>> found = estimate_label_mean(sample)
-    >>> round(found.estimate.value, 3), found.reason
-    (0.896, 'scores count in full, since nearly all labels are the same')
+    >>> round(found.estimate.value, 3), found.is_powered
+    (0.898, True)
     """
-    powered = _estimate_powered(sample, seed)
-    reason = _weakness(sample, powered)
-    labelled, rows = len(sample.labelled), len(sample.rows)
-    if not reason:
-        return LabelMean(powered.estimate(), True, "", labelled, rows)
-    estimate = _narrower(sample, seed)
-    is_powered = isinstance(estimate, RectifiedEstimate)
-    return LabelMean(estimate, is_powered, f"{_IN_FULL}{reason}" if is_powered else reason, labelled, rows)
+    estimate = _narrowest(sample, seed)
+    return LabelMean(estimate, isinstance(estimate, RectifiedEstimate), len(sample.labelled), len(sample.rows))
 
 
 def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed: int = SEED) -> LabelMean:
     """Estimate the difference of the mean labels of two runs that both have labels of a random sample.
 
-    Rows (or groups) with the same name in both runs are pairs, labelled or not.
+    Rows with the same name in both runs are pairs. Where the differences of those that are labelled in both runs have
+    narrower limits than the two runs apart, they count.
 
     Args:
         before: Scores and labels of the baseline.
         after: Scores and labels of the run.
-        seed: Seed of the split into folds.
+        seed: Seed of the draws of limits.
     """
-    both = tuple(_estimate_powered(sample, seed) for sample in (before, after))
-    reasons = [_weakness(sample, powered) for sample, powered in zip((before, after), both, strict=True)]
     labelled, rows = len(before.labelled) + len(after.labelled), len(before.rows) + len(after.rows)
-    if reason := next(filter(None, reasons), ""):
-        estimates = [
-            _narrower(sample, seed) if weakness else powered.estimate()
-            for sample, powered, weakness in zip((before, after), both, reasons, strict=True)
-        ]
-        is_powered = not any(isinstance(estimate, ExactEstimate) for estimate in estimates)
-        difference = CombinedDifference.from_estimates(estimates[0], estimates[1])
-        return LabelMean(difference, is_powered, f"{_IN_FULL}{reason}" if is_powered else reason, labelled, rows)
-    names = np.unique(np.concatenate([powered.names for powered in both]))
-    influence = np.zeros(len(names))
-    for sign, powered in zip((-1.0, 1.0), both, strict=True):
-        influence[np.searchsorted(names, powered.names)] += sign * powered.influence
-    units = min(powered.units for powered in both)
-    error = float(np.sqrt((influence**2).sum() * units / (units - 1) + both[0].between + both[1].between))
-    value = both[1].value - both[0].value
-    return LabelMean(NormalEstimate(value, error, units - 1, DIFFERENCE), True, "", labelled, rows)
+    both = [_narrowest(sample, seed) for sample in (before, after)]
+    apart = CombinedDifference.from_estimates(both[0], both[1])
+    found: list[tuple[Estimate, bool]] = [(apart, any(isinstance(each, RectifiedEstimate) for each in both))]
+    if (pairs := _pairs(before, after)) is not None:
+        paired = ((_rectified(pairs, weight, seed, DIFFERENCE), weight > 0) for weight in (0.0, *WEIGHTS))
+        found += [(each, is_powered) for each, is_powered in paired if each is not None]
+    estimate, is_powered = min(found, key=lambda each: _width(each[0]))
+    return LabelMean(estimate, is_powered, labelled, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Powered:
-    """A prediction-powered estimate.
-
-    Args:
-        names: Names of the units, in ascending order.
-        influence: Influence of each unit on the estimate.
-        residual: The part of it that comes from the labels; it is 0 for units without.
-        units: Number of labelled rows, or effective number of groups with labels.
-        between: Variance from the sizes of strata, beyond that of the scores: other rows would have other strata.
-    """
-
-    value: float
-    names: Names
-    influence: Floats
-    residual: Floats
-    units: float
-    between: float = 0.0
-
-    def estimate(self) -> NormalEstimate:
-        """Return the estimate with its standard error and degrees of freedom."""
-        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1) + self.between))
-        return NormalEstimate(self.value, error, self.units - 1, SHARE)
+def _pairs(before: SampledLabels, after: SampledLabels) -> SampledLabels | None:
+    """Return the differences of the rows that both runs have; None if rows were drawn with different probabilities."""
+    if any(part is not None for run in (before, after) for part in (run.probabilities, run.weights, run.strata)):
+        return None
+    place = {row: at for at, row in enumerate(before.rows)}
+    common = [(place[row], at) for at, row in enumerate(after.rows) if row in place]
+    first, second = np.array(common, dtype=np.intp).reshape(-1, 2).T
+    labels = after.labels[second] - before.labels[first]
+    if not np.isfinite(labels).any():
+        return None
+    groups = None if after.groups is None else [after.groups[at] for at in second]
+    rows = [after.rows[at] for at in second]
+    return SampledLabels(rows, after.scores[second] - before.scores[first], labels, groups=groups)
 
 
-def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
-    names, unit = sample.units()
-    labelled, shares = sample.labelled, sample.shares
-    scores, known, labels = sample.scores, sample.scores[labelled], sample.labels[labelled]
-    at, count, parts = unit[labelled], len(names), sample.parts
-    mean = float(parts @ scores) / len(scores)
-    of_scores = _sum_by(unit, parts * (scores - mean) / len(scores), count)
-    of_known = _sum_by(at, sample.influences(known), count)
-    of_labels = _sum_by(at, sample.influences(labels), count)
-    units = np.unique(at)
-    fold = np.full(count, -1)
-    fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
-    weights = np.array([_best_weight(of_labels[fold != k], (of_scores - of_known)[fold != k]) for k in range(FOLDS)])
-    weight_of_row = weights[fold[at]]
-    weight = float(shares @ weight_of_row)
-    errors = labels - weight_of_row * known
-    residual = _sum_by(at, sample.influences(errors), count)
-    value = weight * mean + float(shares @ errors)
-    rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
-    between = max(0.0, _between_strata(sample, of_scores) - weight**2 * float(of_scores @ of_scores))
-    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows), between)
+def _narrowest(sample: SampledLabels, seed: int) -> ExactEstimate | RectifiedEstimate:
+    """Return the estimate with the narrowest limits for decisions: by labels alone, or with scores of a weight."""
+    found: list[ExactEstimate | RectifiedEstimate] = [_labels_alone(sample)]
+    if len(sample.labelled) < len(sample.rows):
+        rectified = (_rectified(sample, weight, seed, SHARE) for weight in WEIGHTS)
+        found += [each for each in rectified if each is not None]
+    return min(found, key=_width)
 
 
-def _between_strata(sample: SampledLabels, of_scores: Floats) -> float:
-    """Return the variance that the mean label has because the shares of the strata are those of these rows.
-
-    Args:
-        of_scores: Influence of each unit on the mean score, which shows how rows of a group vary together.
-    """
-    if sample.strata is None:
-        return 0.0
-    shares, stratum, parts = sample.shares, sample.stratum(), sample.parts / len(sample.rows)
-    labels, sizes = sample.labels[sample.labelled], _sum_by(stratum, shares)
-    spread = float(sizes @ (_sum_by(stratum, shares * labels) / sizes - shares @ labels) ** 2)
-    alone = parts * (sample.scores - float(parts @ sample.scores))
-    together = float(of_scores @ of_scores) / float(alone @ alone) if alone.any() else 1.0
-    return spread * float(parts @ parts) * max(1.0, together)
-
-
-def _best_weight(labels: Floats, scores: Floats) -> float:
-    """Return the weight w with the least sum of (labels + w * scores)², shrunk by its uncertainty; at least 0."""
-    squares = float(scores @ scores)
-    if squares <= 0:
-        return 0.0
-    weight = -float(labels @ scores) / squares
-    if weight <= 0:
-        return 0.0
-    variance = float(((scores * (labels + weight * scores)) ** 2).sum()) / squares**2
-    return weight * max(0.0, 1 - variance / weight**2)
-
-
-def _weakness(sample: SampledLabels, powered: _Powered) -> str:
-    """Return why a prediction-powered estimate would not hold, or not help; an empty text if it does."""
-    if len(sample.labelled) == len(sample.rows):
-        return "all scored rows are labelled"
-    if powered.units < LEAST_LABELS:
-        units = "rows" if sample.groups is None else "effective groups"
-        return f"fewer than {LEAST_LABELS} {units} are labelled"
-    labelled, shares = sample.labelled, sample.shares
-    unit = sample.units()[1][labelled]
-    labels = sample.labels[labelled]
-    if _effective(_sum_by(unit, shares * (labels - shares @ labels))) < LEAST_EFFECTIVE:
-        return "nearly all labels are the same"
-    differences = _sum_by(unit, shares * (labels - sample.scores[labelled]))
-    if min(map(_effective, (differences, powered.residual))) < LEAST_EFFECTIVE:
-        return "judge and people differ on too few labelled rows"
-    return ""
-
-
-def _effective(values: Floats) -> float:
-    """Return the number of equal values, the others being 0, whose sum would be as nearly normal."""
-    values = np.where(np.abs(values) < _ROUNDING, 0.0, values)
-    fourth = float((values**4).sum())
-    return float((values**2).sum()) ** 2 / fourth if fourth > 0 else 0.0
-
-
-def _narrower(sample: SampledLabels, seed: int) -> ExactEstimate | RectifiedEstimate:
-    """Return the estimate from labels alone, or the one with weight 1 if its limits for decisions are narrower."""
-    alone = _labels_alone(sample)
-    rectified = None if len(sample.labelled) == len(sample.rows) else _rectified(sample, seed)
-    if rectified is None:
-        return alone
-    limits, others = (estimate.strict_limits((1 - LEVEL) / 2) for estimate in (rectified, alone))
-    return rectified if limits.high - limits.low < others.high - others.low else alone
+def _width(estimate: Estimate) -> float:
+    limits = estimate.strict_limits((1 - LEVEL) / 2)
+    return limits.high - limits.low
 
 
 def _labels_alone(sample: SampledLabels) -> ExactEstimate:
     labels = sample.labels[sample.labelled]
     units = _labelled_units(sample, labels)
-    if units.effective < LEAST_UNITS:
+    if not are_enough(units):
         return ExactEstimate(units.mean, None)
     worth = _worth_of_strata(sample, labels, _SHARES)
     return ExactEstimate(units.mean, BetaMean.from_units(units, (0.0, 1.0)).strengthen(worth))
@@ -341,27 +216,37 @@ def _worth_of_strata(sample: SampledLabels, values: Floats, bounds: Bounds) -> f
     return max(1.0, BetaMean.from_units(units, ends).variance / float(within + between / len(sample.rows)))
 
 
-def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
-    """Return the mean score of all rows plus the mean of label - score; None for too few rows or groups."""
+def _rectified(sample: SampledLabels, weight: float, seed: int, within: Interval) -> RectifiedEstimate | None:
+    """Return weight * the mean score of all rows plus the mean of label - weight * score.
+
+    Args:
+        within: Least and greatest label, and score.
+
+    Returns:
+        The estimate; None for too few rows or groups.
+    """
     labelled, unit, shares = sample.labelled, sample.units()[1], sample.shares
-    errors = sample.labels[labelled] - sample.scores[labelled]
+    weighted = weight * sample.scores
+    errors = sample.labels[labelled] - weighted[labelled]
     rectifier = _labelled_units(sample, errors)
     parts = sample.parts
-    scores = Units(_sum_by(unit, parts * sample.scores), _sum_by(unit, parts))
-    if min(rectifier.effective, scores.effective) < LEAST_UNITS:
+    scores = Units(_sum_by(unit, parts * weighted), _sum_by(unit, parts))
+    if not (are_enough(rectifier) and are_enough(scores)):
         return None
     # Labelled rows are in both means. A negative correlation of few rows is not known well enough to rely on it.
-    first = _sum_by(unit, parts * (sample.scores - scores.mean) / len(unit))
+    first = _sum_by(unit, parts * (weighted - scores.mean) / len(unit))
     second = _sum_by(unit[labelled], shares * (errors - rectifier.mean), len(scores))
     scale = float(np.sqrt((first @ first) * (second @ second)))
-    bounds = _SHARES.of_differences.around(rectifier.sums / rectifier.counts)
+    ends = (weight * within.low, weight * within.high)
+    bounds = Bounds(within.low - ends[1], within.high - ends[0]).around(rectifier.sums / rectifier.counts)
     return RectifiedEstimate(
-        value=min(max(scores.mean + rectifier.mean, 0.0), 1.0),
+        value=min(max(scores.mean + rectifier.mean, within.low), within.high),
         score=scores.mean,
-        scores=BetaMean.from_units(scores, (0.0, 1.0)),
+        scores=BetaMean.from_units(scores, ends if weight else (within.low, within.high)),
         rectifier=BoundedMean(rectifier, bounds, seed, "rectifier"),
         correlation=max(0.0, float(first @ second) / scale) if scale > _ROUNDING else 0.0,
         labels=_worth_of_strata(sample, errors, bounds),
+        within=within,
     )
 
 

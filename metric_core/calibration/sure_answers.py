@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, are_enough
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
 
 SHARES = np.arange(1, 21) / 20
@@ -52,12 +52,14 @@ class SureAnswers:
         labels: Number of labels.
         units: Effective number of the groups of labels; of labels, if they are independent.
         points: The strictest first.
+        tail: Probability with which a limit may be wrong, see `tail_of_look`.
     """
 
     verdicts: int
     labels: int
     units: float
     points: tuple[SurePoint, ...]
+    tail: float = 1 - LEVEL
 
     def choose(self, most: float) -> SurePoint | None:
         """Return the loosest point at which people disagree with at most so many answers; None without one.
@@ -65,7 +67,7 @@ class SureAnswers:
         Args:
             most: Accepted share of answers that people disagree with, in (0, 1).
         """
-        found, least = None, least_labels(most)
+        found, least = None, least_labels(most, self.tail)
         for point in self.points:
             if point.share * self.units < least:
                 continue
@@ -85,23 +87,26 @@ class SureAnswers:
         found = []
         for point in self.points:
             share = (point.wrong + 0.5) / (point.labels + 1)
-            number = float(least_labels(most))
+            number = float(least_labels(most, self.tail))
             if point.labels < LEAST_UNITS or share >= most:
                 continue
-            while betaincinv(share * number + 1, (1 - share) * number, LEVEL) > most:
+            while betaincinv(share * number + 1, (1 - share) * number, 1 - self.tail) > most:
                 number *= _STEP
             found.append(number / point.share * self.labels / self.units)
         needed = math.ceil(min(found, default=math.inf)) if found else None
         return None if needed is None or needed > _MOST_TIMES * self.labels else needed
 
 
-def measure_sure_answers(sureness: Floats, wrong: Floats, groups: Sequence[str] | None = None) -> SureAnswers:
+def measure_sure_answers(
+    sureness: Floats, wrong: Floats, groups: Sequence[str] | None = None, tail: float = 1 - LEVEL
+) -> SureAnswers:
     """Return what labels say of the answers of a judge, by how sure it is.
 
     Args:
         sureness: The judge's probability of its own label for each verdict; 0 where it gave none.
         wrong: 1 where people disagree with it, 0 where they agree, NaN where they gave no label.
         groups: Group of each verdict; None if verdicts are independent.
+        tail: Probability with which a limit may be wrong, see `tail_of_look`.
 
     >>> sureness = np.linspace(1.0, 0.5, 400)
     >>> found = measure_sure_answers(sureness, (sureness < 0.7).astype(float))
@@ -120,24 +125,24 @@ def measure_sure_answers(sureness: Floats, wrong: Floats, groups: Sequence[str] 
         if least <= 0:
             continue
         units = Units.from_values(wrong[chosen], None if names is None else names[chosen].tolist())
-        is_known = len(units) > 0 and (bool((units.counts == 1).all()) or units.effective >= LEAST_UNITS)
-        limit = BoundedMean(units, _UNIT, SEED, "sure").limit_above(LEVEL) if is_known else 1.0
+        is_known = len(units) > 0 and (bool((units.counts == 1).all()) or are_enough(units))
+        limit = BoundedMean(units, _UNIT, SEED, "sure").limit_above(1 - tail) if is_known else 1.0
         points.append(
             SurePoint(float(least), float(is_sure.mean()), int(chosen.sum()), int(wrong[chosen].sum()), float(limit))
         )
     labels = int(is_labelled.sum())
     of_groups = None if names is None else np.unique(names[is_labelled].astype(str), return_counts=True)[1]
     units_of = float(labels) if of_groups is None else effective_number(of_groups.astype(np.float64))
-    return SureAnswers(len(sureness), labels, units_of, tuple(points))
+    return SureAnswers(len(sureness), labels, units_of, tuple(points), tail)
 
 
-def least_labels(most: float) -> int:
+def least_labels(most: float, tail: float = 1 - LEVEL) -> int:
     """Return how many labels it takes to accept a share of disagreements if people disagree with one answer.
 
     >>> least_labels(0.05), least_labels(0.1)
     (93, 46)
     """
     number = 1
-    while (1 - most) ** number + number * most * (1 - most) ** (number - 1) > 1 - LEVEL:
+    while (1 - most) ** number + number * most * (1 - most) ** (number - 1) > tail:
         number += 1
     return number

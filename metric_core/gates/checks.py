@@ -32,6 +32,7 @@ from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import find_missing_scores
+from metric_core.statistics.nightly_bets import Night
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats
 from metric_core.statistics.serial_order import is_serial
@@ -53,6 +54,7 @@ class GateFacts:
         corrected: Bias-corrected means of the run by metric, for gates with rules about them.
         slices: Slices of all rows of both runs, for each column that rules are about.
         judge_variances: Variance of the judge's scores by metric, as far as it is known.
+        nights: Earlier nights of the year by metric, for a gate with looks, if each has other rows.
     """
 
     agreements: Agreements = field(default_factory=dict)
@@ -60,6 +62,7 @@ class GateFacts:
     corrected: Mapping[str, CorrectedMean] = field(default_factory=dict)
     slices: Sequence[RowSlices] = ()
     judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
+    nights: Mapping[str, Sequence[Night]] = field(default_factory=dict)
 
 
 NO_FACTS = GateFacts()
@@ -78,12 +81,12 @@ def check_gate(
             about slices by a column that does not divide the rows.
 
     >>> cells = {f"row {i}": Score.scored(0.9 if i % 3 else 0.7) for i in range(60)}
-    >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)]
-    >>> rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8))
+    >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells, bounds=(0, 1))]
+    >>> rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.7))
     >>> check_gate(Gate(absolute=(rule,)), columns).outcome.value
     'passed'
     """
-    parts, testing = ColumnParts(facts.slices), Testing(gate, seed, facts.judge_variances)
+    parts, testing = ColumnParts(facts.slices), Testing(gate, seed, facts.judge_variances, facts.nights)
     drafts = [
         *(_corrected_draft(rule, columns, gate, facts.corrected) for rule in gate.absolute if _is_corrected(rule)),
         *(
@@ -156,10 +159,13 @@ def _absolute_drafts(
     is_each = rule.slices is not None and rule.slices.values is None
     for part, column in parts.select(rule.slices, _resolve_metric(rule.metric, columns)):
         if column.b or not is_each:  # a slice of the baseline alone is not one of the run
-            yield from (name_slice(draft, part) for draft in _draft_scales(rule, column, testing))
+            nights = testing.nights.get(column.metric, ()) if part is None else ()
+            yield from (name_slice(draft, part) for draft in _draft_scales(rule, column, testing, nights))
 
 
-def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing) -> Iterator[Draft]:
+def _draft_scales(
+    rule: AbsoluteRule, column: ScoreColumns, testing: Testing, nights: Sequence[Night]
+) -> Iterator[Draft]:
     """Yield a draft per scale of the rows."""
     scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
     if any(cell.value is None for cell in scored.values()):
@@ -183,6 +189,8 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing) ->
                 variance,
                 is_serial(in_file),
                 len(column.repeated.intersection(rows)),
+                column.weights_of(rows),
+                nights if scale is None else (),
             )
             draft = draft_test(check, tested, testing)
         else:
@@ -221,10 +229,11 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             pairs.worsening(column.direction),
             pairs.groups,
             threshold,
-            pairs.worsening_bounds,
+            pairs.difference_bounds,
             judge=testing.judge_variances.get(column.metric),
             is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
             repeated=len(column.repeated.intersection(pairs.rows)),
+            weights=pairs.weights,
         )
         missing = find_missing_scores(column, pairs, paired.counts, testing.seed)
         drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop

@@ -48,10 +48,11 @@ class CorrectedMean:
             threshold: Threshold for the true mean, on the scale of the labels.
             level: Confidence level of each limit, in (0.5, 1).
 
-        >>> from metric_core.calibration.estimates import SHARE, NormalEstimate
-        >>> mean = CorrectedMean(NormalEstimate(0.85, 0.04, 99, SHARE), (0.0, 1.0), 900, "", 100, is_own=True)
+        >>> from metric_core.calibration.beta_means import BetaMean
+        >>> from metric_core.calibration.estimates import ExactEstimate
+        >>> mean = CorrectedMean(ExactEstimate(0.85, BetaMean(85.5, 15.5)), (0.0, 1.0), 900, "", 100, is_own=True)
         >>> mean.advise(Threshold(0.8), 0.95)
-        'needs about 222 labels (now 100) if the mean stays at 0.850'
+        'needs about 198 labels (now 100) if the mean stays at 0.850'
         """
         if self.estimate is None or self.estimate.value is None or self.labelled is None:
             return ""
@@ -78,16 +79,13 @@ class CorrectedMean:
         if self.estimate is None or self.estimate.value is None:
             return None
         low, high = self.span
-        below, above = confidence.of_limits(threshold)
+        limits = self.estimate.strict_limits(1 - confidence.level)
         at = (threshold.value - low) / (high - low)
         at_most, at_least = self.estimate.p_at_most(at), self.estimate.p_at_least(at)
         met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
         return Finding(
             observed=low + (high - low) * self.estimate.value,
-            interval=Interval(
-                low + (high - low) * self.estimate.strict_limits(1 - below).low,
-                low + (high - low) * self.estimate.strict_limits(1 - above).high,
-            ),
+            interval=Interval(low + (high - low) * limits.low, low + (high - low) * limits.high),
             p_met=met,
             p_violated=violated,
         )

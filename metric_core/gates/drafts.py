@@ -6,9 +6,10 @@ from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
 from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
-from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, are_enough
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import MissingScores
+from metric_core.statistics.nightly_bets import Night, p_of_nights
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
@@ -68,11 +69,8 @@ def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
 
 
 def _settle_tests(tests: Sequence[tuple[Draft, Finding]], gate: Gate) -> list[Check]:
-    adjusted = holm([finding.p_met for _, finding in tests])
-    return [
-        _settle(draft, finding, min(1.0, gate.looks * p), gate)
-        for (draft, finding), p in zip(tests, adjusted, strict=True)
-    ]
+    adjusted = holm([finding.p_failed(gate.looks) for _, finding in tests])
+    return [_settle(draft, finding, p, gate) for (draft, finding), p in zip(tests, adjusted, strict=True)]
 
 
 def _allow_for_noise(check: Check, low: Check, high: Check, undecided: Outcome) -> Check:
@@ -104,7 +102,8 @@ def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
             "those scores could decide the rule",
         )
     if p <= alpha:
-        return replace(settled, outcome=Outcome.FAILED, reason="violates the threshold by more than chance")
+        whole = "" if finding.p_nights is None else ", together with the nights before it"
+        return replace(settled, outcome=Outcome.FAILED, reason=f"violates the threshold by more than chance{whole}")
     if finding.p_violated <= alpha:
         return replace(settled, outcome=Outcome.PASSED, reason="meets the threshold by more than chance")
     if finding.p_met <= alpha:
@@ -123,6 +122,8 @@ class Measured:
         judge: Variance of the judge's scores; None if it is not known.
         is_serial: True if rows that follow each other in the file have similar values.
         repeated: Number of values that are the mean of two judgments.
+        weights: Weight of each value; None if each counts once.
+        nights: Earlier nights of other rows, for a test over all of them; empty without such nights.
     """
 
     values: Floats
@@ -133,6 +134,8 @@ class Measured:
     judge: JudgeVariance | None = None
     is_serial: bool = False
     repeated: int = 0
+    weights: Floats | None = None
+    nights: Sequence[Night] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,13 @@ class Testing:
 
     Args:
         judge_variances: Variance of the judge's scores by metric, as far as it is known.
+        nights: Earlier nights of other rows by metric, for tests over all of them.
     """
 
     gate: Gate
     seed: int
     judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
+    nights: Mapping[str, Sequence[Night]] = field(default_factory=dict)
 
 
 def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
@@ -156,37 +161,51 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
     """
     values, threshold, gate = measured.values, measured.threshold, testing.gate
     stream = RandomStream(testing.seed, check.metric)
-    units = Units.from_values(values, measured.groups)
+    units = Units.from_values(values, measured.groups, measured.weights)
     if measured.groups is not None:
-        check = replace(check, groups=len(units), effective_groups=units.effective)
-    if len(values) < gate.min_rows or units.effective < LEAST_UNITS:
-        mean = float(values.mean()) if len(values) else None
+        check = replace(check, groups=len(units), independent_groups=units.independent)
+    if len(values) < gate.min_rows or not are_enough(units):
+        mean = units.mean if len(values) else None
         has_rows = len(values) >= gate.min_rows
         wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
         got = "1 row" if len(values) == 1 else f"{len(values)} rows"
         if has_rows and measured.groups is not None:
-            got = f"{got} of {describe_groups(len(units), units.effective)}"
+            got = f"{got} of {describe_groups(len(units), units.independent)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
     check, is_mean = replace(check, threshold=threshold), measured.statistic is Statistic.MEAN
     noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0
     confidence = Confidence(gate.level, gate.looks, noise)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)
-        groups = None if measured.groups is None else Units.from_values(met, measured.groups)
+        is_plain = measured.groups is None and measured.weights is None
+        groups = None if is_plain else Units.from_values(met, measured.groups, measured.weights)
         return Draft(check, check_median(values, threshold, confidence, groups, stream))
-    if measured.bounds is None and not units.influence.any():
-        reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
-        return Draft(replace(check, observed=units.mean, reason=reason))
-    finding = check_mean(units, threshold, confidence, measured.bounds, stream)
-    caution = SERIAL if measured.is_serial and measured.groups is None else ""
-    return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence), caution=caution)
-
-
-def _advise_rows(units: Units, measured: Measured, confidence: Confidence) -> str:
     if measured.bounds is None:
-        return ""
+        reason = "the metric has no bounds, so nothing is known of other rows: declare its least and greatest value"
+        return Draft(replace(check, observed=units.mean, reason=reason))
+    finding = _add_nights(check_mean(units, threshold, confidence, measured.bounds, stream), measured, gate)
+    caution = SERIAL if measured.is_serial and measured.groups is None else ""
+    return Draft(
+        check, finding, advice=partial(_advise_rows, units, measured, measured.bounds, confidence), caution=caution
+    )
+
+
+def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
+    """Return the finding with the p-value of all nights, if there are earlier ones of other rows."""
+    values, threshold, bounds = measured.values, measured.threshold, measured.bounds
+    is_plain = measured.groups is None and measured.weights is None
+    if not measured.nights or not is_plain or bounds is None:
+        return finding
+    if not bounds.low < threshold.value < bounds.high:
+        return finding
+    nights = [*measured.nights, Night(len(values), float(values.mean()), float(values.std(ddof=1)))]
+    p = p_of_nights(nights, threshold.value, bounds, 1 - gate.level, is_floor=threshold.is_floor)
+    return replace(finding, p_nights=p, judged_again=tuple(replace(each, p_nights=p) for each in finding.judged_again))
+
+
+def _advise_rows(units: Units, measured: Measured, bounds: Bounds, confidence: Confidence) -> str:
     level = confidence.level if measured.threshold.is_met_by(units.mean) else confidence.of_failure
-    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, measured.bounds, level)
+    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, bounds, level)
     if rows is None:
         return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""
     return f"needs about {rows:,} rows if the mean stays at {units.mean:.3f}" if rows > len(measured.values) else ""

@@ -295,7 +295,7 @@ class Check:
         reason: Explanation of the outcome.
         slice: Slice of the rows; None for all rows.
         groups: Number of groups of rows; None if rows are not grouped, and for facts.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
+        independent_groups: Number of equal groups that would say as much; None like `groups`.
         is_noise: True if the gate would pass or fail by the noise of the judge: it stays inconclusive, whatever
             inconclusive gates count as.
         is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
@@ -313,7 +313,7 @@ class Check:
     reason: str
     slice: Slice | None = None
     groups: int | None = None
-    effective_groups: float | None = None
+    independent_groups: int | None = None
     is_noise: bool = False
     is_unsettled: bool = False
     threshold: Threshold | None = None
@@ -322,7 +322,7 @@ class Check:
     def size(self) -> str:
         """The number of rows, and of groups if rows are grouped, in words."""
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return rows if self.groups is None else f"{rows} of {describe_groups(self.groups, self.effective_groups)}"
+        return rows if self.groups is None else f"{rows} of {describe_groups(self.groups, self.independent_groups)}"
 
     @property
     def counts_pairs(self) -> bool:

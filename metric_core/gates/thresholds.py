@@ -6,12 +6,7 @@ import numpy as np
 
 from metric_core.gates.rules import Threshold
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
-from metric_core.statistics.resampling import SEED, Floats, Interval, Units, bootstrap_mean
-
-_LEAST_DRAWS = 10
-"""Number of draws that a limit needs beyond it."""
-_STEPS = 30
-"""Number of halvings in the search of a limit."""
+from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +28,6 @@ class Confidence:
         """Confidence level of the limit that shows that the threshold is violated."""
         return self.level if self.looks == 1 else 1 - (1 - self.level) / self.looks
 
-    def of_limits(self, threshold: Threshold) -> tuple[float, float]:
-        """Return the levels of the lower and of the upper limit.
-
-        >>> Confidence(0.9, looks=10).of_limits(Threshold(0.8))
-        (0.9, 0.99)
-        """
-        return (self.level, self.of_failure) if threshold.is_floor else (self.of_failure, self.level)
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -48,9 +35,10 @@ class Finding:
 
     Args:
         observed: Mean, or median, of the values.
-        interval: Lower and upper limit of the true value, at the requested confidence; None for the median of groups.
+        interval: Lower and upper limit of the true value, each at the level of the gate; None for the median of groups.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
+        p_nights: P-value of "the threshold was met every night", for nights of new rows; None for one look.
         judged_again: The findings if the judge's noise had moved the mean up, and down; empty if it is not known.
     """
 
@@ -58,7 +46,20 @@ class Finding:
     interval: Interval | None
     p_met: float
     p_violated: float
+    p_nights: float | None = None
     judged_again: tuple["Finding", ...] = ()
+
+    def p_failed(self, looks: int) -> float:
+        """Return the p-value of "the threshold is met" that holds over all looks.
+
+        The nights are evidence only as long as the present one violates the threshold, too.
+
+        >>> Finding(0.8, None, 0.001, 1.0).p_failed(10), Finding(0.8, None, 0.2, 0.8, p_nights=0.03).p_failed(10)
+        (0.01, 0.03)
+        """
+        if self.p_nights is None:
+            return min(1.0, looks * self.p_met)
+        return self.p_nights if self.p_met < self.p_violated else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,15 @@ STREAM = RandomStream()
 
 
 def check_mean(
-    units: Units, threshold: Threshold, confidence: Confidence, bounds: Bounds | None, stream: RandomStream = STREAM
+    units: Units, threshold: Threshold, confidence: Confidence, bounds: Bounds, stream: RandomStream = STREAM
 ) -> Finding:
     """Test the mean of at least two rows or groups.
 
-    With bounds, each limit adds one pseudo-row at the unfavorable bound (`BoundedMean`), exact for values of 0 and 1. A
-    threshold at a bound is violated if a single row is not at the bound. Without bounds, the test is by bootstrap; it
-    decides nothing if all rows are the same.
+    Each limit adds one pseudo-row at the unfavorable bound (`BoundedMean`), exact for values of 0 and 1. A threshold at
+    a bound is violated if a single row is not at the bound.
 
     Args:
-        bounds: Bounds of the values; extended to values beyond them. None if there are none.
+        bounds: Bounds of the values; extended to values beyond them.
 
     >>> units = Units.from_values(np.linspace(0.7, 1.0, 100))
     >>> finding = check_mean(units, Threshold(0.8), Confidence(0.95), Bounds(0.0, 1.0))
@@ -93,11 +93,8 @@ def check_mean(
     >>> round(finding.interval.low, 3), finding.p_violated > 0.05
     (0.905, True)
     """
-    if bounds is None:
-        return _check_unbounded(units, threshold, confidence, stream)
     mean = BoundedMean(units, bounds.around(units.sums / units.counts), stream.seed, stream.label)
-    below, above = confidence.of_limits(threshold)
-    interval = Interval(_limit(mean, below, is_lower=True), _limit(mean, above, is_lower=False))
+    interval = Interval(mean.limit_below(confidence.level), mean.limit_above(confidence.level))
     if threshold.value <= mean.bounds.low or threshold.value >= mean.bounds.high:
         is_met = threshold.is_met_by(units.mean)
         return Finding(units.mean, interval, p_met=float(is_met), p_violated=float(not is_met))
@@ -131,7 +128,7 @@ def check_median(
     """
     units = groups or Units.from_values(meets(values, threshold))
     share = check_mean(units, Threshold(0.5), confidence, Bounds(0.0, 1.0), stream)
-    interval = None if groups is not None else _median_interval(np.sort(values), confidence.of_limits(threshold))
+    interval = None if groups is not None else _median_interval(np.sort(values), confidence.level)
     return Finding(float(np.median(values)), interval, p_met=share.p_met, p_violated=share.p_violated)
 
 
@@ -144,34 +141,10 @@ def meets(values: Floats, threshold: Threshold) -> Floats:
     return np.array([threshold.is_met_by(value) for value in values], dtype=np.float64)
 
 
-def _limit(mean: BoundedMean, level: float, *, is_lower: bool) -> float:
-    """Return the lower or the upper limit of a mean; p-values determine it beyond the reach of the draws."""
-    if (1 - level) * mean.draws >= _LEAST_DRAWS:
-        return mean.limit_below(level) if is_lower else mean.limit_above(level)
-    inside, outside = mean.units.mean, mean.bounds.low if is_lower else mean.bounds.high
-    p_value = mean.p_at_most if is_lower else mean.p_at_least
-    for _ in range(_STEPS):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if p_value(middle) <= 1 - level else (middle, outside)
-    return outside
-
-
-def _median_interval(values: Floats, levels: tuple[float, float]) -> Interval:
-    """Return the order statistics that bound the median at two levels; the ends of the values if there are few."""
+def _median_interval(values: Floats, level: float) -> Interval:
+    """Return the order statistics that bound the median; the ends of the values if there are few."""
     from scipy.special import bdtr  # noqa: PLC0415 scipy loads slowly
 
     below = bdtr(np.arange(len(values)), len(values), 0.5)
-    found = np.searchsorted(below, [1 - level for level in levels], side="right")
-    low, high = np.clip(found, 1, (len(values) + 1) // 2)
-    return Interval(float(values[low - 1]), float(values[-high]))
-
-
-def _check_unbounded(units: Units, threshold: Threshold, confidence: Confidence, stream: RandomStream) -> Finding:
-    distribution = bootstrap_mean(units, stream.seed, stream.label)
-    below, above = confidence.of_limits(threshold)
-    interval = Interval(distribution.interval(2 * below - 1).low, distribution.interval(2 * above - 1).high)
-    if not len(distribution.resampled):  # nothing is known of the spread
-        return Finding(distribution.mean, interval, p_met=1.0, p_violated=1.0)
-    below = distribution.confidence_below(threshold.value)
-    violated, met = (1 - below, below) if threshold.is_floor else (below, 1 - below)
-    return Finding(distribution.mean, interval, p_met=violated, p_violated=met)
+    end = int(np.clip(np.searchsorted(below, 1 - level, side="right"), 1, (len(values) + 1) // 2))
+    return Interval(float(values[end - 1]), float(values[-end]))

@@ -44,9 +44,6 @@ RUNS_READ = RUNS_ADDED + LONGEST_WINDOW - 1
 RUNS_REGAINED = 2
 """Number of runs in a row that have to regain more than half of a drop for an alarm to be over."""
 
-SHARE_OF_FURTHER = 0.05
-"""Share of the error for further drops of metrics that have an alarm; see `metric_core.statistics.further_drops`."""
-
 _SHARE_OF_YEAR, _SHARE_OF_LATER = 0.9, 0.05
 """Shares of the error for the first `RUNS_OF_YEAR` runs of a year, and for any number of runs after them."""
 _SHARE_OF_ALL_ROWS = 0.8
@@ -111,9 +108,6 @@ class Alarm:
         is_new: True if the last run raised the alarm.
         baseline_rows: Number of rows that the baseline has; 0 if that is not known.
         is_regained: True if the last run has regained more than half of the drop: another such run ends the alarm.
-        further: Number of open alarms about the same metric and slice that it goes beyond; 0 for a drop from the
-            baseline.
-        base: Drop from the baseline when the alarm before it was raised; 0 for a drop from the baseline.
         groups: Number of groups, each counted once; 0 if rows are independent.
     """
 
@@ -128,8 +122,6 @@ class Alarm:
     is_new: bool = True
     baseline_rows: int = 0
     is_regained: bool = False
-    further: int = 0
-    base: float = 0.0
     groups: int = 0
 
 
@@ -145,7 +137,7 @@ def update_alarms(
         number: Number of the last run among the runs of its calendar year, from 1.
         settings: Settings; None means the defaults.
         previous: Alarms that were open after the previous run, about the same baseline; those about a stream that the
-            panel lacks, and about further drops, are left out.
+            panel lacks are left out.
 
     Raises:
         ConfigError: The panel has no run, or the number is less than 1.
@@ -166,7 +158,7 @@ def update_alarms(
     settings = settings or AlarmSettings()
     shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))
     evidence = PanelEvidence(panel.recent(RUNS_READ), number, settings, settings.error, shares)
-    earlier_alarms = {alarm.stream: alarm for alarm in previous if alarm.stream in shares and not alarm.further}
+    earlier_alarms = {alarm.stream: alarm for alarm in previous if alarm.stream in shares}
     raised = evidence.find_raised()
     found = [
         stream
@@ -297,10 +289,6 @@ class PanelEvidence:
         """Return the evidence of each stream after the last run, all of them tested together."""
         return average_over_all_sets(self._evidence(), self._shares_of_streams)
 
-    def is_raised(self, stream: Stream) -> bool:
-        """Return whether a stream has an alarm, tested alone at its share of the error."""
-        return bool(self._evidence()[self._panel.streams.index(stream)] >= 1 / (self._error * self._shares[stream]))
-
     def _evidence(self) -> Floats:
         panel = self._panel
         found, beyond = log_e_values(panel, self._runs), exceeds_noise(panel, self._runs, self._deviations)
@@ -316,7 +304,7 @@ class PanelEvidence:
         return len(last) == RUNS_REGAINED and self._has_regained(alarm, last)
 
     def _has_regained(self, alarm: Alarm, means: Floats) -> bool:
-        drops = -means * self._panel.ranges[alarm.stream.metric] - alarm.base
+        drops = -means * self._panel.ranges[alarm.stream.metric]
         return bool((drops < alarm.drop / 2).all())
 
     def carry_over(self, alarm: Alarm) -> Alarm:

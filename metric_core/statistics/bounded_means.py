@@ -4,13 +4,11 @@ A bootstrap knows only the values it has seen: if 30 of 30 rows score 1, its int
 in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at the bounds of the metric knows that
 values between the bounds are possible. Its weights have a Dirichlet distribution.
 
-- An interval adds half a pseudo-row at each bound. For values of 0 and 1 this is the interval of Jeffreys.
+- An interval adds half a pseudo-row at each bound. For values of 0 and 1 this is the interval of Jeffreys. It adds
+  whole ones to differences of which at most one is not 0.
 - A limit adds one pseudo-row at the unfavorable bound (Gaffke 2005; Learned-Miller and Thomas, "A New Confidence
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
-
-If earlier rows show how far such values go (`Seen`), the pseudo-row is there instead, apart from a share that allows
-for a row beyond all of them.
 
 Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of the root mean square size: a large group that
 was not seen could be at the bound as well as a small one. If groups have different sizes, their effective number
@@ -20,40 +18,27 @@ many degrees of freedom is wider.
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from metric_core.statistics.resampling import LEVEL, RESAMPLES, Floats, Interval, Units, bootstrap_mean
+from metric_core.statistics.resampling import LEVEL, RESAMPLES, Floats, Interval, Units
 
 LEAST_UNITS = 5
-"""Minimum number of rows, or effective number of groups of rows, for an interval."""
+"""Minimum number of rows, or of groups of rows, for an interval."""
+LEAST_EFFECTIVE = 3
+"""Minimum effective number of groups for an interval: with fewer, one or two groups decide the mean."""
 
 _BATCH_CELLS = 2_000_000
-_MANY_UNITS = 2_000
-_MANY_VALUES = 1_000
+_MOST_CELLS = 15_000_000
+"""Number of weights to draw, above which means are drawn from the limit of their distribution."""
 _FEW_DRAWS = 25
 """Number of draws beyond a threshold up to which the share of draws is too rough."""
-_BISECTIONS = 100
-_NEAR_MEAN = 1e-3
-"""Distance from the mean, in standard deviations, at which the approximation of small probabilities has no value."""
+_MORE_DRAWS = 30_000
+"""Number of draws for small probabilities, which matter where many tests share the chance of an error."""
 _ROUNDING = 1e-12
 """Largest difference that counts as a rounding error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The least and the greatest value that many earlier rows had.
-
-    Args:
-        rest: Share of a pseudo-row that stays at the bound, because a further row may lie beyond all earlier ones: the
-            share of the present rows among all.
-    """
-
-    low: float
-    high: float
-    rest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +47,10 @@ class Bounds:
 
     Args:
         high: Greatest value, above `low`.
-        seen: Least and greatest earlier values; None if it is not known.
     """
 
     low: float
     high: float
-    seen: Seen | None = field(default=None, repr=False)
 
     @classmethod
     def of_metric(cls, bounds: Sequence[float] | None, scale: str | None = None) -> "Bounds | None":
@@ -96,28 +79,7 @@ class Bounds:
         >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5]))
         Bounds(low=-0.25, high=1.0)
         """
-        least, most, seen = float(values.min()), float(values.max()), self.seen
-        if seen is not None:
-            seen = replace(seen, low=min(seen.low, least), high=max(seen.high, most))
-        return Bounds(min(self.low, least), max(self.high, most), seen)
-
-    def pseudo_rows(self, number: float, *, at_low: bool) -> list[tuple[float, float]]:
-        """Return the values of pseudo-rows at a bound, with the number of each.
-
-        If earlier values are known, a part of them is at the most extreme one.
-
-        Args:
-            number: Number of pseudo-rows.
-            at_low: True for the lower bound, False for the upper one.
-
-        >>> Bounds(-1.0, 1.0, Seen(-0.4, 0.4, rest=0.25)).pseudo_rows(0.5, at_low=True)
-        [(-1.0, 0.125), (-0.4, 0.375)]
-        """
-        end = self.low if at_low else self.high
-        near = end if self.seen is None else self.seen.low if at_low else self.seen.high
-        if self.seen is None or near == end:
-            return [(end, number)]
-        return [(end, number * self.seen.rest), (near, number * (1 - self.seen.rest))]
+        return Bounds(min(self.low, float(values.min())), max(self.high, float(values.max())))
 
     @property
     def of_differences(self) -> "Bounds":
@@ -178,19 +140,24 @@ class BoundedMean:
             low, high = (self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails)
             at_low, at_high = self._ends
             return Interval(self.bounds.low if at_high == 1 else low, self.bounds.high if at_low == 1 else high)
-        low, high = np.quantile(self._with_both_ends, [self.units.widen_tail(tail) for tail in tails])
+        drawn = self._with_whole_ends if self._is_still else self._with_both_ends
+        low, high = np.quantile(drawn, [self.units.widen_tail(tail) for tail in tails])
         return Interval(float(low), float(high))
 
     def limit_below(self, level: float = LEVEL) -> float:
         """Return the lower limit of the mean: the true mean is above it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 1.0, 0.0, 1 - level)
+        if (1 - level) * self.draws < _FEW_DRAWS and self.draws < _MORE_DRAWS:
+            return self._finer.limit_below(level)
         return float(np.quantile(self._with_low_end, self.units.widen_tail(1 - level)))
 
     def limit_above(self, level: float = LEVEL) -> float:
         """Return the upper limit of the mean: the true mean is below it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 0.0, 1.0, level)
+        if (1 - level) * self.draws < _FEW_DRAWS and self.draws < _MORE_DRAWS:
+            return self._finer.limit_above(level)
         return float(np.quantile(self._with_high_end, self.units.widen_tail(level)))
 
     def p_at_most(self, threshold: float) -> float:
@@ -203,8 +170,8 @@ class BoundedMean:
             return self._exact_share_below(self._ends, 1.0, 0.0, threshold)
         at_most = int(np.searchsorted(self._with_low_end, threshold + _ROUNDING, side="right"))
         share = (at_most + 1) / (self.draws + 1)
-        if at_most <= _FEW_DRAWS:
-            share = min(share, self._share_below(threshold, at_low=True))
+        if at_most <= _FEW_DRAWS and self.draws < _MORE_DRAWS:
+            return self._finer.p_at_most(threshold)
         return self.units.moderate_p(share)
 
     def p_at_least(self, threshold: float) -> float:
@@ -213,12 +180,21 @@ class BoundedMean:
             return 1.0 - self._exact_share_below(self._ends, 0.0, 1.0, threshold)
         at_least = self.draws - int(np.searchsorted(self._with_high_end, threshold - _ROUNDING, side="left"))
         share = (at_least + 1) / (self.draws + 1)
-        if at_least <= _FEW_DRAWS:
-            share = min(share, 1.0 - self._share_below(threshold, at_low=False))
+        if at_least <= _FEW_DRAWS and self.draws < _MORE_DRAWS:
+            return self._finer.p_at_least(threshold)
         return self.units.moderate_p(share)
+
+    @cached_property
+    def _finer(self) -> "BoundedMean":
+        return replace(self, draws=_MORE_DRAWS)
 
     def _are_all_at(self, end: float) -> bool:
         return bool(np.all(np.abs(self.units.sums - end * self.units.counts) < _ROUNDING * self.units.counts))
+
+    @property
+    def _is_still(self) -> bool:
+        """Whether these are differences of which at most one is not 0."""
+        return self.bounds.low < 0 < self.bounds.high and int((np.abs(self.units.sums) > _ROUNDING).sum()) <= 1
 
     @property
     def _pseudo_size(self) -> float:
@@ -237,15 +213,19 @@ class BoundedMean:
 
     @cached_property
     def _with_both_ends(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(0.5, at_low=True), *self.bounds.pseudo_rows(0.5, at_low=False))
+        return self._draw((self.bounds.low, 0.5), (self.bounds.high, 0.5))
+
+    @cached_property
+    def _with_whole_ends(self) -> Floats:
+        return self._draw((self.bounds.low, 1.0), (self.bounds.high, 1.0))
 
     @cached_property
     def _with_low_end(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=True))
+        return self._draw((self.bounds.low, 1.0))
 
     @cached_property
     def _with_high_end(self) -> Floats:
-        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=False))
+        return self._draw((self.bounds.high, 1.0))
 
     def _exact_quantile(self, ends: tuple[int, int], low: float, high: float, share: float) -> float:
         """Return a quantile of the mean of rows at the bounds, with these numbers of pseudo-rows."""
@@ -266,13 +246,6 @@ class BoundedMean:
         share = (threshold - self.bounds.low) / (self.bounds.high - self.bounds.low)
         return float(betainc(at_high, at_low, min(max(share, 0.0), 1.0)))
 
-    def _share_below(self, threshold: float, *, at_low: bool) -> float:
-        """Return the probability that the mean, with one pseudo-row at a bound, is below a threshold."""
-        values, numbers = np.array(self.bounds.pseudo_rows(1.0, at_low=at_low)).T
-        sums, counts, shapes = _merge_equal(self.units)
-        coefficients = np.append(sums - threshold * counts, (values - threshold) * self._pseudo_size)
-        return _negative_probability(coefficients, np.append(shapes, numbers))
-
     def _draw(self, *pseudo_rows: tuple[float, float]) -> Floats:
         """Return draws of the mean in ascending order.
 
@@ -285,7 +258,7 @@ class BoundedMean:
         counts = np.append(counts, [size] * len(pseudo_rows))
         shapes = np.append(shapes, [number for _, number in pseudo_rows])
         generator = np.random.default_rng([self.seed, zlib.crc32(self.label.encode())])
-        if len(self.units) >= _MANY_UNITS and len(sums) > _MANY_VALUES:
+        if self.draws * len(sums) > _MOST_CELLS:
             return np.sort(_limit(sums, counts, shapes, generator.standard_normal(self.draws)))
         single, several = np.flatnonzero(shapes == 1), np.flatnonzero(shapes != 1)
         means = np.empty(self.draws)
@@ -297,41 +270,6 @@ class BoundedMean:
             weights[:, several] = generator.standard_gamma(shapes[several], (len(weights), len(several)))
             means[start : start + len(weights)] = (weights @ sums) / (weights @ counts)
         return np.sort(means)
-
-
-def _negative_probability(coefficients: Floats, shapes: Floats) -> float:
-    """Return the probability that a sum of gamma variables with these coefficients is negative.
-
-    Draws cannot distinguish small probabilities, which matters where many tests share the chance of an error. This
-    saddlepoint approximation holds to some percent at any probability (Lugannani and Rice, "Saddle point approximation
-    for the distribution of the sum of independent random variables", 1980).
-
-    Args:
-        shapes: Shape of each gamma variable; the scales are 1.
-
-    >>> from scipy.special import betainc
-    >>> exact = betainc(31, 10, 0.4)  # the mean of 30 rows of 1 and 10 rows of 0, with a pseudo-row at 1
-    >>> bool(0.95 < _negative_probability(np.array([0.6, -0.4]), np.array([31.0, 10.0])) / exact < 1.05)
-    True
-    """
-    from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly
-
-    least, most = float(coefficients.min()), float(coefficients.max())
-    if least >= 0 or most <= 0:
-        return float(least < 0)
-    low, high = 1 / least, 1 / most
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        is_above = (shapes * coefficients / (1 - middle * coefficients)).sum() > 0
-        low, high = (low, middle) if is_above else (middle, high)
-    at = (low + high) / 2
-    cumulant = float(-(shapes * np.log1p(-at * coefficients)).sum())
-    curvature = float((shapes * coefficients**2 / (1 - at * coefficients) ** 2).sum())
-    root, slope = np.sign(at) * np.sqrt(max(-2 * cumulant, 0.0)), at * np.sqrt(curvature)
-    if abs(root) < _NEAR_MEAN:
-        return 0.5
-    density = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi)
-    return float(np.clip(ndtr(root) + density * (1 / root - 1 / slope), 0.0, 1.0))
 
 
 def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
@@ -357,10 +295,20 @@ def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
     return fewer.moderate_p(float((below + 1) / (pairs + 1)))
 
 
-def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
-    """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or effective groups.
+def are_enough(units: Units) -> bool:
+    """Return whether there are enough rows or groups for an interval of their mean, and no few of them decide it.
 
-    Without bounds, the interval comes from a bootstrap, which needs more rows to hold; see `bootstrap_mean`.
+    >>> sizes = np.array([30.0] + [1.0] * 70), np.array([60.0] + [1.0] * 40), np.ones(4)
+    >>> [are_enough(Units(np.zeros(len(counts)), counts)) for counts in sizes]
+    [True, False, False]
+    """
+    return len(units) >= LEAST_UNITS and units.effective >= LEAST_EFFECTIVE
+
+
+def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
+    """Return the 95 % interval of a mean; None for too few rows or groups, see `are_enough`.
+
+    Without bounds there is none: rows that were not seen may have any value.
 
     Args:
         bounds: Bounds of the values; extended to values beyond them. None if there are none.
@@ -369,10 +317,8 @@ def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str
     >>> estimate_interval(Units.from_values(np.array([1.0, 0.5])), Bounds(0, 1), seed=1) is None
     True
     """
-    if units.effective < LEAST_UNITS:
+    if bounds is None or not are_enough(units):
         return None
-    if bounds is None:
-        return bootstrap_mean(units, seed, label).interval()
     return BoundedMean(units, bounds.around(units.sums / units.counts), seed, label).interval()
 
 

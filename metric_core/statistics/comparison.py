@@ -17,10 +17,11 @@ import numpy as np
 
 from metric_core.records import Direction
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.earlier_runs import EarlierRuns, adjust_differences
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
-from metric_core.statistics.pairs import EarlierChanges, Paired, Pairs, RowCounts, ScoreColumns, pair_scores
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
+from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
+from metric_core.statistics.resampling import LEVEL, SEED, Interval
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
 
@@ -36,24 +37,6 @@ class ChangeOutcome(StrEnum):
     UNCLEAR = "no clear difference"
     UNDECIDED = "undecided: scores are missing"
     NOT_COMPARED = "not compared"
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Effect sizes of a difference.
-
-    Args:
-        standardized: Mean of the differences divided by their standard deviation (Cohen's d for pairs); None if all
-            differences are equal.
-        rank_biserial: Rank-biserial correlation, from -1 (all changed rows decreased) to 1 (all changed rows
-            increased); None if no row changed.
-        odds_ratio: Number of rows that changed from 0 to 1 divided by the number that changed from 1 to 0; None unless
-            all values are 0 or 1 and both numbers are positive.
-    """
-
-    standardized: float | None
-    rank_biserial: float | None
-    odds_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +61,21 @@ class Difference:
         mean_a: Mean in the first run.
         mean_b: Mean in the second run.
         mean: Difference of the means.
-        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows, or effective
-            groups.
+        interval: Interval of the difference at confidence level LEVEL; None for too few rows or groups.
         test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
+        independent_groups: Number of equal groups that would say as much; None like `groups`.
         detectable: True difference that 80 of 100 comparisons of as many rows and metrics would find; None without an
             interval, or if there is none so large.
         moments: Moments of the differences, or of their means in groups, from which `detectable` follows.
         bounds: Bounds of the differences; None if there are none.
         is_serial: True if rows that follow each other in the file change alike, so that the interval may be too narrow;
             not known of groups.
-        earlier: Changes between earlier runs that the interval rests on; None if it rests on the bounds alone.
+        earlier: Addition of earlier runs of the same rows to the interval and the test; None without any.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
@@ -104,17 +86,16 @@ class Difference:
     interval: Interval | None
     test: PairedTest | None
     p_adjusted: float | None
-    effect: Effect
     improved: int
     worsened: int
     unchanged: int
     groups: int | None
-    effective_groups: float | None
+    independent_groups: int | None
     detectable: float | None = None
     moments: Moments
     bounds: Bounds | None
     is_serial: bool = False
-    earlier: EarlierChanges | None = None
+    earlier: EarlierRuns | None = None
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
 
@@ -152,7 +133,7 @@ def compare_metrics(
     >>> from metric_core.records import Score
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
     >>> b = {row: Score.scored(1) for row in a}
-    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
+    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, bounds=(0, 1))
     >>> [comparison] = compare_metrics([columns])
     >>> difference = comparison.difference
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
@@ -214,55 +195,32 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
-    differences = pairs.differences
-    units = Units.from_values(differences, pairs.groups)
+    differences, adjusted = pairs.differences, adjust_differences(pairs)
+    units = pairs.units(adjusted.values)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
     bounds = pairs.difference_bounds
     interval = estimate_interval(units, bounds, seed, label)
+    test = None if interval is None else paired_test(pairs, seed, adjusted.values)
+    moments = Moments.of_differences(units, adjusted.values, bounds)
     return Difference(
-        mean_a=float(pairs.a.mean()),
-        mean_b=float(pairs.b.mean()),
-        mean=float(differences.mean()),
-        interval=interval,
-        test=None if interval is None else paired_test(pairs, seed),
+        mean_a=pairs.units(pairs.a).mean,
+        mean_b=pairs.units(pairs.b).mean,
+        mean=pairs.units(differences).mean,
+        interval=None if interval is None else adjusted.widen(interval),
+        test=None if test is None else replace(test, p=adjusted.moderate(test.p)),
         p_adjusted=None,
-        effect=_effect(pairs),
         improved=int((worsening < 0).sum()),
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
-        effective_groups=None if pairs.groups is None else units.effective,
-        moments=Moments.of_differences(units, differences, bounds),
+        independent_groups=None if pairs.groups is None and pairs.weights is None else units.independent,
+        moments=replace(moments, variance=moments.variance + adjusted.noise**2 * len(units)),
         bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
-        earlier=None if interval is None or bounds is None or bounds.seen is None else pairs.earlier,
+        earlier=adjusted.earlier,
         most_changed=_largest_changes(pairs, most_changed),
     )
-
-
-def _effect(pairs: Pairs) -> Effect:
-    differences = pairs.differences
-    deviation = float(differences.std(ddof=1)) if np.ptp(differences) > 0 else None
-    odds_ratio = None
-    if pairs.are_binary:
-        gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
-        odds_ratio = gained / lost if gained and lost else None
-    return Effect(
-        standardized=float(differences.mean()) / deviation if deviation else None,
-        rank_biserial=_rank_biserial(differences),
-        odds_ratio=odds_ratio,
-    )
-
-
-def _rank_biserial(differences: Floats) -> float | None:
-    changed = differences[differences != 0]
-    if not len(changed):
-        return None
-    from scipy.stats import rankdata  # noqa: PLC0415 importing scipy.stats costs most of a second
-
-    ranks = rankdata(np.abs(changed))
-    return float((ranks * np.sign(changed)).sum() / ranks.sum())
 
 
 def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
@@ -275,7 +233,7 @@ def _decide_outcome(comparison: MetricComparison, p_adjusted: float, tests: int)
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison
-    units = comparison.rows.paired if difference.effective_groups is None else difference.effective_groups
+    units = comparison.rows.paired if difference.independent_groups is None else difference.independent_groups
     detectable = detectable_difference(difference.moments, units, difference.bounds, tests, LEVEL)
     adjusted = replace(difference, p_adjusted=p_adjusted, detectable=detectable)
     low, high = difference.interval.low, difference.interval.high

@@ -98,10 +98,11 @@ def find_missing_scores(
     ]
     possible = np.array(ends, dtype=np.float64).reshape(-1, 2)
     least, greatest = (np.concatenate([pairs.differences, possible[:, end]]) for end in (0, 1))
-    groups = columns.groups_of([*pairs.rows, *lost[0], *lost[1]])
+    rows = [*pairs.rows, *lost[0], *lost[1]]
+    groups, weights = columns.groups_of(rows), columns.weights_of(rows)
 
     def interval(differences: Floats) -> Interval | None:
-        units = Units.from_values(differences, groups)
+        units = Units.from_values(differences, groups, weights)
         return estimate_interval(units, pairs.difference_bounds, seed, f"{columns.metric} with missing scores")
 
     low, high = interval(least), interval(greatest)

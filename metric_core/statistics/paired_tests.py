@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.statistics.pairs import Pairs
-from metric_core.statistics.resampling import Floats, Units
+from metric_core.statistics.resampling import Floats
 
 _ROUNDING = 1e-12
 _MOST_ENUMERATED = 13
@@ -42,25 +42,25 @@ class PairedTest:
     p: float
 
 
-def paired_test(pairs: Pairs, seed: int) -> PairedTest:
+def paired_test(pairs: Pairs, seed: int, values: Floats | None = None) -> PairedTest:
     """Apply the test that suits the values.
 
     Args:
         pairs: Scores of at least two rows or groups.
+        values: Differences less what earlier runs predict; None for the differences alone.
 
     >>> pairs = Pairs(None, ("u", "v", "w", "x"), np.ones(4), np.zeros(4), None)
     >>> paired_test(pairs, seed=1)
     PairedTest(kind=<TestKind.MCNEMAR: 'McNemar, mid-p'>, p=0.0625)
     """
-    differences = pairs.differences
+    differences = pairs.differences if values is None else values
     if pairs.groups is not None:
-        return PairedTest(
-            TestKind.GROUP_PERMUTATION, _sign_permutation(Units.from_values(differences, pairs.groups).sums, seed)
-        )
-    if pairs.are_binary:
+        return PairedTest(TestKind.GROUP_PERMUTATION, _sign_permutation(pairs.units(differences).sums, seed))
+    is_binary = pairs.are_binary and bool(np.isin(differences, (-1.0, 0.0, 1.0)).all())
+    if is_binary and pairs.weights is None:
         gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
         return PairedTest(TestKind.MCNEMAR, mcnemar_mid_p(gained, lost))
-    return PairedTest(TestKind.PERMUTATION, _sign_permutation(differences, seed))
+    return PairedTest(TestKind.PERMUTATION, _sign_permutation(pairs.units(differences).sums, seed))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,31 +1,16 @@
 """Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
-from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, Seen
-from metric_core.statistics.resampling import Floats
+from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.slices import RowSlices, groups_within
 
 _DECIMALS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierChanges:
-    """Changes of the scores of rows between earlier runs of an evaluation.
-
-    Args:
-        runs: Number of runs.
-        rows: Number of changes, without those that repeat one of the same row.
-        largest: Greatest absolute change.
-    """
-
-    runs: int
-    rows: int
-    largest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +23,9 @@ class ScoreColumns:
         b: Row -> cell of the second run.
         groups: Row -> name of its group; rows without a name are independent.
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
-        earlier: Changes between earlier runs; None if they are not known.
         repeated: Rows of the second run whose value is the mean of two judgments.
+        earlier: Row -> cell of runs before the baseline that differ from it by chance alone, oldest first.
+        weights: Row -> its weight, above 0; None if each row counts once.
     """
 
     metric: str
@@ -48,14 +34,19 @@ class ScoreColumns:
     b: Mapping[str, Score]
     groups: Mapping[str, str] | None = None
     bounds: tuple[float, float] | None = None
-    earlier: EarlierChanges | None = None
     repeated: frozenset[str] = frozenset()
+    earlier: Sequence[Mapping[str, Score]] = ()
+    weights: Mapping[str, float] | None = None
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def weights_of(self, rows: Iterable[str]) -> Floats | None:
+        """Return the weight of each row, 1 for a row without one; None if each counts once."""
+        return None if self.weights is None else np.array([self.weights.get(row, 1.0) for row in rows])
 
     def average(self, judged: Mapping[str, tuple[float, float]]) -> "ScoreColumns":
         """Return the columns with the mean of two judgments of rows of the second run.
@@ -140,7 +131,8 @@ class Pairs:
         b: Values in the second run.
         groups: Name of the group of each row; None if rows are not grouped.
         bounds: Bounds of the values; None if there are none.
-        earlier: Changes between earlier runs; None if they are not known.
+        earlier: Values in runs before the first, as runs x rows, NaN without a value; None without such runs.
+        weights: Weight of each row; None if each counts once.
     """
 
     scale: str | None
@@ -149,7 +141,12 @@ class Pairs:
     b: Floats
     groups: Sequence[str] | None
     bounds: Bounds | None = None
-    earlier: EarlierChanges | None = None
+    earlier: Floats | None = None
+    weights: Floats | None = None
+
+    def units(self, values: Floats) -> Units:
+        """Return the rows, or their groups, with a value for each row."""
+        return Units.from_values(values, self.groups, self.weights)
 
     @property
     def differences(self) -> Floats:
@@ -158,27 +155,8 @@ class Pairs:
 
     @property
     def difference_bounds(self) -> Bounds | None:
-        """Bounds of the differences, with how far earlier ones went; None if there are none.
-
-        Of a few rows that changed, it is not known whether they are like earlier ones.
-        """
-        if self.bounds is None:
-            return None
-        bounds, changes = self.bounds.of_differences, np.abs(self.differences)
-        changed = int(np.count_nonzero(changes))
-        if self.earlier is None or changed < LEAST_UNITS:
-            return bounds
-        largest = max(self.earlier.largest, float(changes.max()))
-        seen = Seen(-largest, largest, changed / (changed + self.earlier.rows))
-        return replace(bounds, seen=seen) if largest < bounds.high else bounds
-
-    @property
-    def worsening_bounds(self) -> Bounds | None:
-        """Bounds of a worsening for a gate: what earlier runs did not do can make it fail, never pass."""
-        bounds = self.difference_bounds
-        if bounds is None or bounds.seen is None:
-            return bounds
-        return replace(bounds, seen=replace(bounds.seen, high=bounds.high))
+        """Bounds of the differences; None if there are none."""
+        return None if self.bounds is None else self.bounds.of_differences
 
     @property
     def are_binary(self) -> bool:
@@ -260,6 +238,12 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 
 
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
-    a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
-    bounds, earlier = Bounds.of_metric(columns.bounds, scale), columns.earlier if scale is None else None
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier)
+    a, b, *before = (
+        np.array([_value(cells.get(row), scale) for row in rows]) for cells in (columns.a, columns.b, *columns.earlier)
+    )
+    bounds, earlier = Bounds.of_metric(columns.bounds, scale), np.array(before) if before else None
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows))
+
+
+def _value(cell: Score | None, scale: str | None) -> float:
+    return np.nan if cell is None or cell.value is None or cell.label != scale else float(cell.value)

@@ -1,15 +1,5 @@
-"""Bootstrap means: intervals, and the confidence that a mean is below a threshold.
+"""Define the units of a mean: single rows, or groups of rows that are drawn as a whole."""
 
-The bootstrap is bias-corrected and accelerated (BCa; Efron 1987). Its normal quantiles are widened to Student's for few
-units (Hesterberg 2015), for which a plain percentile interval is too narrow. Grouped rows are resampled together.
-Interval and confidence come from the same distribution, so they never contradict each other.
-
-Drawing every unit of every resample takes minutes for millions of units. From 20,000 units on there are two shortcuts:
-with few distinct values, the number of draws of each value is drawn, which gives the same distribution; otherwise means
-are drawn from the limiting distribution, a normal distribution corrected for the skewness of the units.
-"""
-
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,15 +12,10 @@ LEVEL = 0.95
 RESAMPLES = 4999
 SEED = 20240229
 
-_BATCH_CELLS = 2_000_000
-_MANY_UNITS = 20_000
-_MANY_VALUES = 2_000
 _LEAST_TAIL = 1e-12
 """Lower limit of a tail that is taken for a few groups, one of them large."""
 _ROUNDING = 1e-12
 """Largest difference of sums that counts as a rounding error."""
-_LEAST_SLACK = 1e-6
-"""Lower limit of the denominator of the BCa formula; at the limit, an interval extends to the end of the resamples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +50,29 @@ class Units:
     """Units of resampling: single rows, or groups of rows.
 
     Args:
-        sums: Sum of the values of each unit.
-        counts: Number of rows of each unit.
+        sums: Sum of the values of each unit, of rows with weights their weighted sum.
+        counts: Number of rows of each unit, or the sum of their weights.
     """
 
     sums: Floats
     counts: Floats
 
     @classmethod
-    def from_values(cls, values: Floats, groups: Sequence[str] | None = None) -> "Units":
+    def from_values(cls, values: Floats, groups: Sequence[str] | None = None, weights: Floats | None = None) -> "Units":
         """Create units from values; every row is a unit, or every group if groups are given.
+
+        Args:
+            weights: Weight of each row, above 0; None if each counts once.
 
         >>> Units.from_values(np.array([1.0, 0.0, 0.5]), ["x", "y", "x"]).sums.tolist()
         [1.5, 0.0]
         """
+        counts = np.ones(len(values)) if weights is None else weights
         if groups is None:
-            return cls(values, np.ones(len(values)))
+            return cls(values * counts, counts)
         _, unit = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-        sums = np.bincount(unit, weights=values).astype(np.float64)
-        return cls(sums, np.bincount(unit).astype(np.float64))
+        sums, sizes = (np.bincount(unit, weights=each).astype(np.float64) for each in (values * counts, counts))
+        return cls(sums, sizes)
 
     def __len__(self) -> int:
         return len(self.sums)
@@ -92,6 +81,11 @@ class Units:
     def effective(self) -> float:
         """Effective number of the units, see `effective_number`."""
         return effective_number(self.counts)
+
+    @property
+    def independent(self) -> int:
+        """The effective number as a person reads it, rounded down."""
+        return int(self.effective)
 
     def widen_tail(self, share: float) -> float:
         """Return the quantile to take of a distribution that knows the number of the units, not that sizes differ.
@@ -146,111 +140,3 @@ class Units:
         pull = self.sums - self.mean * self.counts
         pull[np.abs(pull) < _ROUNDING] = 0.0
         return pull
-
-
-@dataclass(frozen=True, slots=True)
-class MeanDistribution:
-    """Bootstrap distribution of a mean.
-
-    Args:
-        mean: Observed mean.
-        units: Number of rows, or effective number of groups.
-        resampled: Means of the resamples in ascending order; empty if all units have the same influence.
-        bias: Bias correction z0.
-        acceleration: Acceleration a, at most 1/6 in absolute value.
-    """
-
-    mean: float
-    units: float
-    resampled: Floats
-    bias: float
-    acceleration: float
-
-    def interval(self, level: float = LEVEL) -> Interval:
-        """Return the two-sided interval at a confidence level; each end holds at confidence (1 + level) / 2."""
-        from scipy.special import ndtr, stdtrit  # noqa: PLC0415 scipy loads slowly
-
-        if not len(self.resampled):
-            return Interval(self.mean, self.mean)
-        tails = np.array([(1 - level) / 2, (1 + level) / 2])
-        shifted = self.bias + self._widening * stdtrit(self.units - 1, tails)
-        # For few skewed units at a high level, the denominator could change sign and move the end across the mean.
-        slack = np.maximum(1 - self.acceleration * shifted, _LEAST_SLACK)
-        low, high = np.quantile(self.resampled, ndtr(self.bias + shifted / slack))
-        return Interval(float(low), float(high))
-
-    def confidence_below(self, threshold: float) -> float:
-        """Return the confidence that the true mean is below a threshold: a one-sided p-value.
-
-        If all units have the same influence, this is 0 or 1, or 0.5 for a mean equal to the threshold.
-        """
-        from scipy.special import ndtri, stdtr  # noqa: PLC0415 scipy loads slowly
-
-        if not len(self.resampled):
-            distance = 0.0 if abs(self.mean - threshold) < _ROUNDING else self.mean - threshold
-            return float(0.5 - 0.5 * np.sign(distance))
-        deviation = ndtri(_probability_below(self.resampled, threshold)) - self.bias
-        shifted = deviation / (1 + self.acceleration * deviation)
-        return float(stdtr(self.units - 1, (shifted - self.bias) / self._widening))
-
-    @property
-    def _widening(self) -> float:
-        return float(np.sqrt(self.units / (self.units - 1)))
-
-
-def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RESAMPLES) -> MeanDistribution:
-    """Return the bootstrap distribution of a mean over rows; the result is deterministic.
-
-    Args:
-        units: Units to resample, at least two.
-        label: Name of the mean; different labels use independent random streams.
-
-    >>> distribution = bootstrap_mean(Units.from_values(np.array([0.0, 0.5, 1.0, 0.5])), seed=1)
-    >>> interval = distribution.interval()
-    >>> distribution.mean, 0 <= interval.low < 0.5 < interval.high <= 1
-    (0.5, True)
-    """
-    influence = units.influence
-    if not influence.any():
-        return MeanDistribution(units.mean, units.effective, np.empty(0), 0.0, 0.0)
-    from scipy.special import ndtri  # noqa: PLC0415 scipy loads slowly
-
-    resampled = np.sort(_resampled_means(units, np.random.default_rng([seed, zlib.crc32(label.encode())]), resamples))
-    acceleration = (influence**3).sum() / (influence**2).sum() ** 1.5 / 6
-    bias = ndtri(_probability_below(resampled, units.mean))
-    return MeanDistribution(units.mean, units.effective, resampled, float(bias), float(acceleration))
-
-
-def _resampled_means(units: Units, generator: np.random.Generator, resamples: int) -> Floats:
-    single = bool((units.counts == 1).all())
-    if len(units) >= _MANY_UNITS:
-        values, times = np.unique(units.sums, return_counts=True) if single else (units.sums, np.empty(0))
-        if len(values) > _MANY_VALUES:
-            return _limit_of_means(units, generator, resamples)
-        return generator.multinomial(len(units), times / len(units), size=resamples) @ values / len(units)
-    batch = max(1, _BATCH_CELLS // len(units))
-    means = np.empty(resamples)
-    for start in range(0, resamples, batch):
-        drawn = generator.integers(0, len(units), size=(min(batch, resamples - start), len(units)))
-        rows = len(units) if single else units.counts[drawn].sum(axis=1)
-        means[start : start + len(drawn)] = units.sums[drawn].sum(axis=1) / rows
-    return means
-
-
-def _limit_of_means(units: Units, generator: np.random.Generator, resamples: int) -> Floats:
-    """Draw means from the limit of their bootstrap distribution, corrected for skewness (Cornish-Fisher)."""
-    influence = units.influence
-    spread = np.sqrt((influence**2).sum())
-    skewness = (influence**3).sum() / spread**3
-    normal = generator.standard_normal(resamples)
-    deviation = normal + skewness * (normal**2 - 1) / 6
-    means: Floats = units.mean + deviation * spread / units.counts.sum()
-    return means
-
-
-def _probability_below(resampled: Floats, threshold: float) -> float:
-    """Return the share of means below a threshold, with ties counted half; never exactly 0 or 1."""
-    below = np.searchsorted(resampled, threshold - _ROUNDING, side="left")
-    up_to = np.searchsorted(resampled, threshold + _ROUNDING, side="right")
-    least = 1 / (len(resampled) + 1)
-    return float(np.clip((below + up_to) / 2 / len(resampled), least, 1 - least))

@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
-    """Rows, parts and judge that an outcome hangs on.
+    """The rows, parts and draws that an outcome hangs on.
 
     Args:
         outcome: The outcome in words.
@@ -69,7 +69,7 @@ class Robustness:
 
     @property
     def sentence(self) -> str:
-        """The same in words.
+        """Sentence about everything that it hangs on.
 
         >>> Robustness(outcome="worse", few=3, has_parts=True, by_judge=False).sentence
         'robust: the same without any one topic or document, without any 3 rows, and if the judge is asked again'
@@ -142,7 +142,7 @@ def turning_parts(parts: Iterable[tuple[float, Part]], outcome: str, without: Ou
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Strength of a difference: from 1 on its outcome is an increase, up to -1 a decrease, else unclear.
+    """Strength of a difference for its outcome: from 1 on it is an increase, up to -1 a decrease.
 
     An approximation that holds exactly for the difference itself, so that it can be computed for many others: of the
     mean and the mean square of the differences of rows.
@@ -201,7 +201,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class JudgeNoise:
-    """Noise of the judges of two runs.
+    """Amount by which the judge alone may have moved the mean of differences.
 
     Args:
         variances: Variance of the judge's scores in each run, as far as it is known.

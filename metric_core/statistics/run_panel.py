@@ -118,7 +118,6 @@ class Panel:
         lower_is_better: Metrics whose lower values are better.
         untested: Metric -> reason why it is not tested.
         first_runs: The second baseline, which runs after it are compared with as well; None if there is none.
-        baseline_runs: Number of runs whose mean per row the improvements are measured from.
         shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run may share; 0 for
             others.
     """
@@ -133,7 +132,6 @@ class Panel:
     lower_is_better: frozenset[str] = frozenset()
     untested: Mapping[str, str] = field(default_factory=dict)
     first_runs: FirstRuns | None = None
-    baseline_runs: int = 1
     shared_noise: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -249,7 +247,7 @@ class Panel:
         """Yield the baselines of runs: the runs, the share of the money on it in each, its improvement, its runs."""
         first = self.first_runs
         has_first = np.array([first is not None and self.runs[run] > first.last for run in runs], dtype=bool)
-        yield runs, np.where(has_first, 1 - _SHARE_OF_FIRST, 1.0), 0.0, self.baseline_runs
+        yield runs, np.where(has_first, 1 - _SHARE_OF_FIRST, 1.0), 0.0, 1
         if first is not None and has_first.any():
             later = runs[has_first]
             yield later, np.full(len(later), _SHARE_OF_FIRST), first.improvements, first.runs
@@ -285,20 +283,6 @@ class Panel:
 
     def _part_of(self, stream: Stream) -> Part:
         return next(part for part in self.parts if part.slice == stream.slice)
-
-    def compared_with(self, reference: "Panel") -> "Panel":
-        """Return the improvements on the mean per row of the runs of another panel, instead of on the baseline."""
-        count = len(reference.runs)
-        before = mean_of(reference.improvements)
-        improvements = self.improvements - before
-        favorable = None
-        if self.favorable is not None or reference.favorable is not None:
-            # Without a score on those runs, the row may have had the worst one.
-            worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
-            best = self.bets - np.where(np.isnan(before), worst, before)
-            favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
-        clipped = np.clip(improvements, -1.0, 1.0)
-        return replace(self, improvements=clipped, favorable=favorable, first_runs=None, baseline_runs=count)
 
     @cached_property
     def bets(self) -> Floats:

@@ -49,7 +49,7 @@ def compare_slices(
     >>> topics = {f"row {i}": ("travel" if i < 20 else "vacation") for i in range(60)}
     >>> a = {row: Score.scored(1) for row in topics}
     >>> b = {row: Score.scored(float(topic == "vacation")) for row, topic in topics.items()}
-    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
+    >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, bounds=(0, 1))
     >>> found = compare_slices([columns], [divide_rows("topic", topics)])
     >>> [(str(part.slice), part.rows, part.comparison.verdict.value) for part in found]
     [('topic vacation', 40, 'no clear difference'), ('topic travel', 20, 'worse')]

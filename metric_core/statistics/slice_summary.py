@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from metric_core.records import Direction, Score
-from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, p_not_below
+from metric_core.statistics.bounded_means import BoundedMean, Bounds, are_enough, p_not_below
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import LEVEL, SEED, Units
 from metric_core.statistics.slices import SMALL_SLICE, RowSlices, groups_within
@@ -32,8 +32,8 @@ class SlicedMetric(MetricSummary):
     """Summary of a metric over the rows of a slice, without reasons.
 
     Args:
-        rest: The other rows; None for a metric without a direction, bounds or one scale, and for fewer than five rows
-            or groups on either side.
+        rest: The other rows; None for a metric without a direction, bounds or one scale, and for too few rows or groups
+            on either side.
     """
 
     rest: Rest | None = None
@@ -94,12 +94,18 @@ class SlicedCells:
     is_grouped: bool = False
     counts: dict[str, dict[str, CellCounts]] = field(default_factory=dict)
 
-    def add_all(self, cells: Iterable[tuple[str, Score, str]], slices: Sequence[RowSlices]) -> None:
+    def add_all(
+        self,
+        cells: Iterable[tuple[str, Score, str]],
+        slices: Sequence[RowSlices],
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
         """Count cells.
 
         Args:
             cells: Row, score and group of each cell.
             slices: Slices of all rows, by column.
+            weights: Weight of each row; None if each counts once.
         """
         for row, score, group in cells:
             for sliced in slices:
@@ -107,7 +113,7 @@ class SlicedCells:
                 value = sliced.values[row]
                 if value not in by_value:
                     by_value[value] = self._count()
-                by_value[value].add(score, group)
+                by_value[value].add(score, group, None if weights is None else weights[row])
 
     def summarize(self, sliced: RowSlices) -> dict[str, SlicedMetric]:
         """Return the metric by value of a column; the p-values are not corrected for their number."""
@@ -126,15 +132,17 @@ class SlicedCells:
         values = {value: cells for value, counts in found.items() if (cells := counts.values()) is not None}
         if self.direction is Direction.NEITHER or bounds is None or len(values) < 2:
             return
-        bounds = bounds.around(np.concatenate([numbers for numbers, _ in values.values()]))
-        for value, (numbers, groups) in values.items():
-            others = [cells for other, cells in values.items() if other != value]
-            rest = np.concatenate([cells for cells, _ in others])
-            rest_groups = None if groups is None else [name for _, names in others for name in names or ()]
-            here, there = Units.from_values(numbers, groups_within(groups)), Units.from_values(rest, rest_groups)
-            if min(here.effective, there.effective) >= LEAST_UNITS:
+        bounds = bounds.around(np.concatenate([cells.values for cells in values.values()]))
+        for value, cells in values.items():
+            others = [each for other, each in values.items() if other != value]
+            rest = np.concatenate([each.values for each in others])
+            names = None if cells.groups is None else [name for each in others for name in each.groups or ()]
+            known = [each.weights for each in others if each.weights is not None]
+            here = Units.from_values(cells.values, groups_within(cells.groups), cells.weights)
+            there = Units.from_values(rest, names, np.concatenate(known) if known else None)
+            if are_enough(here) and are_enough(there):
                 p = self._p(here, there, bounds, f"{self.metric} {column} {value}")
-                yield value, Rest(mean=float(rest.mean()), p=p, is_worse=False)
+                yield value, Rest(mean=there.mean, p=p, is_worse=False)
 
     def _p(self, here: Units, there: Units, bounds: Bounds, label: str) -> float:
         """Return the p-value of "these rows are not worse than the others"."""

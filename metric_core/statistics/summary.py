@@ -15,15 +15,14 @@ from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from metric_core.statistics.serial_order import is_serial
 from metric_core.statistics.slices import groups_within
 
-_LEAST_GROUPS = 10
-"""Least effective number of groups for which a design effect is given."""
-
 TOO_NARROW = (
     "the interval may be too narrow. If the file is sorted by topic or document, are these all there are? Then it "
     "holds; if there are more, --by COLUMN allows for them"
 )
 """Meaning of a serial order. Sorting alone makes no interval too narrow: of files with the rows of six topics in turn,
 a third to all are called serial, 98 to 99 % of the intervals hold, and those by topic are up to five times as wide."""
+UNBOUNDED = "no interval, as the metric declares no bounds: with its least and greatest value, it has one"
+"""Sentence about a metric without bounds."""
 SERIAL = f"rows that follow each other score alike: {TOO_NARROW}"
 """Sentence about rows in serial order."""
 
@@ -33,13 +32,13 @@ class Distribution:
     """Distribution of the values of scored cells.
 
     Args:
-        interval: 95 % interval of the mean; None for fewer than five rows, or effective groups of rows.
+        interval: 95 % interval of the mean; None for too few rows or groups.
         deviation: Sample standard deviation; None for fewer than two values.
         groups: Number of groups of rows; None if rows are not grouped.
-        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None if rows are not
-            grouped.
-        design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
-            for few groups, or if all values are the same.
+        independent_groups: Number of equal groups, or of rows with equal weights, that would say as much; None if rows
+            are neither grouped nor weighted.
+        mean_of_groups: Mean over the means of groups, in which each counts once; None if rows are not grouped.
+        mean_of_rows: Mean in which each row counts once; None if it is the mean.
         note: Sentence about the true mean if all values are the same, which an interval alone would not explain, or
             about rows that follow each other and score alike.
     """
@@ -52,8 +51,9 @@ class Distribution:
     least: float
     greatest: float
     groups: int | None = None
-    effective_groups: float | None = None
-    design_effect: float | None = None
+    independent_groups: int | None = None
+    mean_of_groups: float | None = None
+    mean_of_rows: float | None = None
     note: str | None = None
 
 
@@ -108,6 +108,20 @@ def summarize(
     return cells.summarize()
 
 
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """Values of rows.
+
+    Args:
+        groups: Group of each row; None if rows are independent.
+        weights: Weight of each row; None if each counts once.
+    """
+
+    values: Floats
+    groups: Sequence[str] | None
+    weights: Floats | None
+
+
 class CellCounts:
     """The cells of a metric, counted one by one; only their values are stored.
 
@@ -130,18 +144,22 @@ class CellCounts:
         self._reasons: Counter[str] = Counter()
         self._values: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
         self._members: dict[str | None, list[str]] = defaultdict(list)
+        self._weights: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
 
-    def add(self, score: Score, group: str = "") -> None:
+    def add(self, score: Score, group: str = "", weight: float | None = None) -> None:
         """Count a cell.
 
         Args:
             group: Group of its row, if rows belong to groups.
+            weight: Weight of its row, if rows have weights.
         """
         self._status[score.status] += 1
         if score.value is not None:
             self._values[score.label].append(score.value)
             if self._is_grouped:
                 self._members[score.label].append(group)
+            if weight is not None:
+                self._weights[score.label].append(weight)
         elif score.label is not None:
             self._categories[score.label] += 1
         if score.reason is not None:
@@ -159,22 +177,29 @@ class CellCounts:
         self._categories.update(categories)
         self._reasons.update(reasons)
 
-    def add_values(self, values: Floats, scale: str | None = None, groups: Iterable[str] = ()) -> None:
+    def add_values(
+        self, values: Floats, scale: str | None = None, groups: Iterable[str] = (), weights: Iterable[float] = ()
+    ) -> None:
         """Add the values of many cells of one scale.
 
         Args:
             scale: Label of the scale; None if all rows have the same.
             groups: Group of each value, if rows belong to groups.
+            weights: Weight of each value, if rows have weights.
         """
+        self._weights[scale].extend(weights)
         self._values[scale].frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
         if self._is_grouped:
             self._members[scale].extend(groups)
 
-    def values(self) -> tuple[Floats, list[str] | None] | None:
-        """Return the values of all rows and their groups; None without any, or if rows have different scales."""
-        if set(self._values) != {None}:
-            return None
-        return np.asarray(self._values[None]), self._members[None] if self._is_grouped else None
+    def values(self) -> "RowValues | None":
+        """Return the values of all rows; None without any, or if rows have different scales."""
+        return self._of_scale(None) if set(self._values) == {None} else None
+
+    def _of_scale(self, scale: str | None) -> "RowValues":
+        names = self._members[scale] if self._is_grouped else None
+        weights = np.asarray(self._weights[scale]) if self._weights[scale] else None
+        return RowValues(np.asarray(self._values[scale]), names, weights)
 
     def summarize_slice(self) -> MetricSummary:
         """Return the summary of the cells of a slice, whose rows are the units if they belong to one group."""
@@ -198,80 +223,65 @@ class CellCounts:
         )
 
     def _describe(self, scale: str | None) -> Distribution:
-        names = self._members[scale] if self._is_grouped else None
-        return summarize_distribution(self._values[scale], Bounds.of_metric(self._bounds, scale), names)
+        of = self._of_scale(scale)
+        return summarize_distribution(of.values, Bounds.of_metric(self._bounds, scale), of.groups, of.weights)
 
 
 def summarize_distribution(
-    values: Sequence[float], bounds: Bounds | None = None, groups: Sequence[str] | None = None
+    values: Sequence[float] | Floats,
+    bounds: Bounds | None = None,
+    groups: Sequence[str] | None = None,
+    weights: Floats | None = None,
 ) -> Distribution:
     """Return the distribution of at least one value.
 
     Args:
         bounds: Bounds of the values; None if there are none.
         groups: Group of each row; None if rows are independent.
+        weights: Weight of each row; None if each counts once.
 
     >>> distribution = summarize_distribution([1.0] * 30, Bounds(0.0, 1.0))
     >>> distribution.mean, distribution.note
     (1.0, '30 of 30 rows at 1; true mean at least 0.90')
     """
-    numbers = np.sort(np.asarray(values, dtype=np.float64)) if groups is None else np.asarray(values, dtype=np.float64)
-    units = Units.from_values(numbers, groups)
+    numbers = np.asarray(values, dtype=np.float64)
+    order = np.argsort(numbers, kind="stable") if groups is None else np.arange(len(numbers))
+    numbers = numbers[order]
+    units = Units.from_values(numbers, groups, None if weights is None else weights[order])
     interval = estimate_interval(units, bounds, SEED)
     note = _note(numbers, interval, bounds)
-    if groups is None and is_serial(np.asarray(values, dtype=np.float64)):
+    if bounds is None and note is None:
+        note = UNBOUNDED
+    if groups is None and bounds is not None and is_serial(np.asarray(values, dtype=np.float64)):
         note = SERIAL
     return Distribution(
         count=len(numbers),
-        mean=float(numbers.mean()),
+        mean=float(numbers.mean()) if weights is None else units.mean,
         interval=interval,
         median=float(np.median(numbers)),
         deviation=float(numbers.std(ddof=1)) if len(numbers) > 1 else None,
         least=float(numbers.min()),
         greatest=float(numbers.max()),
         groups=None if groups is None else len(units),
-        effective_groups=None if groups is None else units.effective,
-        design_effect=None if groups is None else design_effect(numbers, units),
+        independent_groups=None if groups is None and weights is None else units.independent,
+        mean_of_groups=None if groups is None else float((units.sums / units.counts).mean()),
+        mean_of_rows=None if weights is None else float(numbers.mean()),
         note=note,
     )
 
 
-def design_effect(values: Floats, units: Units) -> float | None:
-    """Return the variance of a mean of grouped rows divided by that of as many independent rows.
-
-    The rows say as much as `rows / design_effect` independent rows would. None for fewer than ten effective groups,
-    which are too few to estimate it, or if all values are the same.
-
-    Source: Kish, "Survey Sampling" (1965), section 5.4.
+def describe_groups(groups: int, independent: int | None) -> str:
+    """Return a number of groups in words, with the number of equal groups that would say as much if it is lower.
 
     Args:
-        values: Values of the rows.
-        units: Groups of these rows.
+        independent: That number; None if it is not known.
 
-    >>> values = np.repeat([1.0, 0.0], 10)
-    >>> round(design_effect(values, Units.from_values(values, list("aabbccddeeffgghhiijj"))), 2)
-    2.11
-    """
-    rows, groups = len(values), len(units)
-    spread = float(values.var(ddof=1)) if rows > 1 else 0.0
-    if units.effective < _LEAST_GROUPS or not spread:
-        return None
-    variance = float((units.influence**2).sum()) / rows**2 * groups / (groups - 1)
-    return variance / (spread / rows)
-
-
-def describe_groups(groups: int, effective: float | None) -> str:
-    """Return a number of groups in words, with the effective number if it is lower.
-
-    Args:
-        effective: Effective number of groups; None if it is not known.
-
-    >>> describe_groups(1, 1.0), describe_groups(41, 3.81)
-    ('1 group', '41 groups (effectively 3.8)')
+    >>> describe_groups(1, 1), describe_groups(41, 12)
+    ('1 group', '41 groups (about 12 independent groups)')
     """
     words = f"{groups:,} group{'s' * (groups != 1)}"
-    lower = effective is not None and round(effective, 1) < groups
-    return f"{words} (effectively {effective:,.1f})" if lower else words
+    lower = independent is not None and independent < groups
+    return f"{words} (about {independent:,} independent group{'s' * (independent != 1)})" if lower else words
 
 
 def _note(values: Floats, interval: Interval | None, bounds: Bounds | None) -> str | None:
@@ -279,8 +289,10 @@ def _note(values: Floats, interval: Interval | None, bounds: Bounds | None) -> s
     if len(values) < 2 or np.ptp(values) > 0:
         return None
     alike = f"{len(values)} of {len(values)} rows at {values[0]:g}"
-    if interval is None or bounds is None:
-        return f"{alike}; too few to say more" if interval is None else alike
+    if bounds is None:
+        return f"{alike}; {UNBOUNDED}"
+    if interval is None:
+        return f"{alike}; too few to say more"
     if interval.high == values[0]:
         return f"{alike}; true mean at least {math.floor(interval.low * 100) / 100:.2f}"
     if interval.low == values[0]:

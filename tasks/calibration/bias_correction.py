@@ -23,17 +23,19 @@ from metric_core.calibration.judge_error import (
     describe_weakness,
 )
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
+from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
-from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.run_labels import read_run_labels
 from tasks.record.judge_quality import CalibratedMetric, OwnLabels
-from tasks.record.run_record import RunRecord
+from tasks.record.run_record import RecordedConfig, RunRecord
 from tasks.runs.row_grouping import columns_with, group_names, read_groups
+from tasks.runs.row_weights import RowWeights, read_weights
 from tasks.runs.run_folder import RunFolder
 
 
@@ -134,11 +136,10 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
         folder: Run folder with the scores.
     """
     found = {}
-    by = record.config.by
     for key, facts in _facts(record).items():
         correction = _of_own_labels(folder, key, facts)
-        if correction is None or (_is_audited(facts) and correction.reason):
-            correction = _of_judge(folder, key, facts, by) or correction
+        if correction is None or (_is_audited(facts) and facts.compared > (correction.labelled or 0)):
+            correction = _of_judge(folder, key, facts, record.config) or correction
         if correction is not None:
             found[key] = correction
     return found
@@ -155,8 +156,7 @@ def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) 
         return None
     if correction.method is not Method.JUDGE:
         return own_labels_to_halve(correction.estimate, correction.labelled or 0)
-    groups = _groups(folder, key, record.config.by)
-    units = Units.from_values(np.array(_values(folder, key)), groups)
+    units = _units(folder, key, record.config)
     good = counts.compared if counts.positive is None else counts.positive
     return labels_to_halve(known_judge_errors(record)[key], units, good, counts.compared - good)
 
@@ -209,25 +209,25 @@ def _of_own_labels(folder: Path, key: str, facts: CalibratedMetric) -> Correctio
     labels = read_run_labels(folder, key) if own is not None and own.is_random else None
     if own is None or labels is None:
         return None
-    return _of_sample(LabelScale.of_labels(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
+    found = estimate_label_mean(labels.as_sample())
+    return _of_sample(LabelScale.of_labels(own), found, facts.look, _audit_finding(facts))
 
 
-def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correction:
+def _of_sample(scale: LabelScale, found: LabelMean, look: int, reason: str = "") -> Correction:
     method = Method.POWERED if found.is_powered else Method.LABELS
-    reason = "; ".join(filter(None, (found.reason, more)))
-    return Correction(scale, method, found.estimate, reason, found.labelled, found.rows)
+    return Correction(scale, method, LookedAt.from_estimate(found.estimate, look), reason, found.labelled, found.rows)
 
 
-def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -> Correction | None:
+def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedConfig) -> Correction | None:
     """Return the mean score corrected for the judge's error; None if there is nothing to correct or to explain."""
     scale = LabelScale.of_labels(facts)
     explained = _audit_finding(facts) or facts.refused
     if facts.error is None and not explained:
         return None
-    values, groups = _values(folder, key), _groups(folder, key, by)
-    units = Units.from_values(np.array(values), groups)
+    values = _values(folder, key)
     if not values:
         return None
+    units = _units(folder, key, config)
     labelled = facts.compared
     explained = explained or _describe_few(units)
     if explained or facts.error is None:
@@ -235,18 +235,18 @@ def _of_judge(folder: Path, key: str, facts: CalibratedMetric, by: str | None) -
     error = facts.error
     if outside := describe_outside(error, units):
         return Correction(scale, Method.NONE, None, outside, labelled, len(values))
-    estimate = correct_mean(error, units)
+    estimate = LookedAt.from_estimate(correct_mean(error, units), facts.look)
     reason = describe_weakness(error) if estimate.value is None else ""
     return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked=facts.own is not None)
 
 
 def _describe_few(units: Units) -> str:
     """Return that scored rows are too few for a mean of others like them; an empty text if they are not."""
-    return f"fewer than {LEAST_UNITS} scored rows, or effective groups" if units.effective < LEAST_UNITS else ""
+    return "" if are_enough(units) else f"fewer than {LEAST_UNITS} scored rows or groups, or one or two decide the mean"
 
 
 def _is_audited(facts: CalibratedMetric) -> bool:
-    """Return whether an audit found that the calibration holds: it says more than the few labels of the audit."""
+    """Return whether an audit found that the calibration holds."""
     return facts.audit is not None and facts.audit.holds and facts.error is not None
 
 
@@ -268,7 +268,8 @@ def _sampled_difference(
     labels = [read_run_labels(folder, metric) for folder in (before, after)]
     if scales[0].span != scales[1].span or labels[0] is None or labels[1] is None:
         return None
-    return _of_sample(scales[1], estimate_label_difference(labels[0].as_sample(), labels[1].as_sample()))
+    found = estimate_label_difference(labels[0].as_sample(), labels[1].as_sample())
+    return _of_sample(scales[1], found, max(first.look, second.look))
 
 
 def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: CalibratedMetric) -> Correction | None:
@@ -280,13 +281,13 @@ def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: Cal
         return None
     correction = None
     for pairs in pair_scores(column).pairs:
-        units = Units.from_values(pairs.differences, pairs.groups)
+        units = pairs.units(pairs.differences)
         rows = len(pairs.differences)
-        sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
+        sides = (pairs.units(scores) for scores in (pairs.a, pairs.b))
         outside = (describe_outside(error, scores) for scores in sides)
         if finding := _describe_few(units) or next(filter(None, outside), ""):
             return Correction(scale, Method.NONE, None, finding, first.compared, rows)
-        estimate = correct_difference(error, units)
+        estimate = LookedAt.from_estimate(correct_difference(error, units), max(first.look, second.look))
         reason = describe_weakness(error) if estimate.value is None else ""
         correction = Correction(scale, Method.JUDGE, estimate, reason, first.compared, rows)
     return correction
@@ -299,14 +300,20 @@ def _values(folder: Path, metric: str) -> "array[float]":
     return values
 
 
-def _groups(folder: Path, metric: str, by: str | None) -> list[str] | None:
-    """Return the group of each scored row, in the order of the values; None if rows are not grouped."""
-    if by is None:
-        return None
+def _units(folder: Path, metric: str, config: RecordedConfig) -> Units:
+    """Return the scored rows, or their groups, with their weights."""
+    values, run = np.array(_values(folder, metric)), RunFolder(folder)
+    if config.by is None and config.weights is None:
+        return Units.from_values(values)
     rows = [
         cell["row_id"]
-        for batch in RunFolder(folder).read_cells(metric, ("row_id", "value"))
+        for batch in run.read_cells(metric, ("row_id", "value"))
         for cell in batch.to_pylist()
         if cell["value"] is not None
     ]
-    return list(group_names(rows, read_groups(RunFolder(folder).read_samples(columns_with(by)), by)))
+    groups = None
+    if config.by is not None:
+        groups = list(group_names(rows, read_groups(run.read_samples(columns_with(config.by)), config.by)))
+    columns = RowWeights(config.weights, config.traffic).columns
+    weights = read_weights(run.read_samples(columns), config.weights, config.traffic)
+    return Units.from_values(values, groups, None if weights is None else np.array([weights[row] for row in rows]))

@@ -19,7 +19,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from metric_core.calibration.calibrate import Confusion
 from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
@@ -85,14 +84,15 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         metric: Key of the metric.
         verdict: `binary` or `probability`, as verdicts counted in the scores.
         data: Digest of the labelled rows and their labels.
+        sample: Run or source that the labelled rows are from.
+        look: Number of calibrations of the same judge, metric and sample so far, this one included; limits hold over
+            all of them, see `metric_core.calibration.looks`.
         label: Column with the labels.
         positive: Label that means yes, where one was named.
         annotators: Number of labels by the name of who gave them; empty if no names are known.
         scale: Kind of labels: yes or no, or grades.
         span: Lowest and highest grade; None for yes and no.
         figures: Figures by name, see `FIGURES`.
-        best: Confusion at the best threshold, out of sample.
-        middle: Confusion at the middle of the metric's range.
         map: Map of the judge's probabilities; None where the judge returns none.
         error: Error of the judge; None where the rows do not determine it.
         refused: Why scores are not corrected with this calibration although the rows would determine an error; empty if
@@ -113,6 +113,8 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     verdict: str
     source: str
     data: str
+    sample: str = ""
+    look: int = 1
     label: str
     positive: str | None = None
     annotators: dict[str, int] = Field(default_factory=dict)
@@ -120,8 +122,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     span: tuple[float, float] | None = None
     counts: Counts
     figures: dict[str, StoredFigure]
-    best: Confusion | None = None
-    middle: Confusion | None = None
     map: ProbabilityMap | None = None
     error: JudgeErrorFit | None = None
     refused: str = ""
@@ -150,9 +150,29 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
             figures=self.figures,
             error=self.error if is_alike else None,
             refused=self.refused if is_alike else "",
+            look=self.look,
             audit=self.audits[-1] if self.audits else None,
             applied=applied,
         )
+
+
+def count_looks(identity: str, metric: str, sample: str, data: str, more: Iterable[Calibration] = ()) -> int:
+    """Return the number of a look at a sample of labels: 1 for the first, the same again for the same labels.
+
+    Args:
+        identity: Digest of all that determines the metric's tables.
+        metric: Key of the metric.
+        sample: Run or source that the labelled rows are from.
+        data: Digest of the labelled rows and their labels.
+        more: Calibrations that may count beside the saved ones.
+    """
+    known = [
+        each
+        for each in (*(found.calibration for found in load_saved()), *more)
+        if (each.identity, each.metric, each.sample) == (identity, metric, sample)
+    ]
+    same = [each.look for each in known if each.data == data]
+    return max(same) if same else 1 + max((each.look for each in known), default=0)
 
 
 def save(calibration: Calibration, path: Path) -> Path:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metric_core.calibration.looks import tail_of_look
 from metric_core.calibration.sure_answers import measure_sure_answers
 from metric_core.calibration.sure_threshold import SureThreshold, describe_verdicts
 from metric_core.declarations.metric import MetricRequest
 from metric_core.prompts.judge_questions import YES
+from metric_core.statistics.resampling import LEVEL
 from tasks.calibration.calibration_files import Calibration, JudgeSureness, load_latest
 from tasks.calibration.label_items import LabelItem, list_verdicts
 from tasks.calibration.run_labels import RunLabels
@@ -34,13 +36,14 @@ class MeasuredCascade:
 
 
 def measure_cascade(
-    run: FinishedRun, request: MetricRequest, labels: RunLabels | None, *, is_random: bool
+    run: FinishedRun, request: MetricRequest, labels: RunLabels | None, *, is_random: bool, look: int
 ) -> MeasuredCascade:
     """Return what the labels of a run say of the cheaper judge of its cascade; nothing without a cascade.
 
     Args:
         labels: Labels of the verdicts that the metric reads.
         is_random: True if these are a random sample.
+        look: Number of looks at them so far.
     """
     cascade, options = run.record.cascade, run.record.config.cascade
     if cascade is None or options is None:
@@ -62,7 +65,8 @@ def measure_cascade(
     for about, items in sorted(asked.items()):
         sure = np.array([probability or 0.0 for item in items for _, _, probability in item.votes[:1]])
         wrong = np.array([_is_wrong(item, given.get(item.key)) for item in items], dtype=np.float64)
-        answers = measure_sure_answers(sure, wrong, [groups.get(item.key, item.key) for item in items])
+        of_items = [groups.get(item.key, item.key) for item in items]
+        answers = measure_sure_answers(sure, wrong, of_items, tail_of_look(1 - LEVEL, look))
         of_judge = (cascade.name, cascade.judge, cascade.writer)
         found.append(JudgeSureness(*of_judge, about, options.most_disagreement, answers))
     return MeasuredCascade(tuple(found))

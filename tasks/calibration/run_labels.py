@@ -1,7 +1,7 @@
 """Store the labels of the rows of a run in its folder, with the way in which the rows were chosen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 
 from metric_core.calibration.sampled_labels import SampledLabels
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_weights import read_weights
 from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
@@ -51,7 +53,7 @@ class RunLabels:
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
-        weights: Part of each verdict in the score of its row; None for rows.
+        weights: Weight of each row, or verdict, in the mean; None if all rows count once.
     """
 
     rows: Sequence[str]
@@ -74,6 +76,17 @@ class RunLabels:
             strata=self.strata,
             weights=None if self.weights is None else np.array(self.weights, dtype=np.float64),
         )
+
+
+def weigh(labels: RunLabels | None, run: FinishedRun) -> RunLabels | None:
+    """Return labels with the weights of the rows of their run, if these have any."""
+    config = run.record.config
+    weights = read_weights(run.samples(), config.weights, config.traffic)
+    if weights is None or labels is None:
+        return labels
+    parts = labels.weights or [1.0] * len(labels.rows)
+    found = [weights[name.partition(PART)[0]] * part for name, part in zip(labels.rows, parts, strict=True)]
+    return replace(labels, weights=found)
 
 
 def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> None:

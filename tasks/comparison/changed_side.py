@@ -101,7 +101,7 @@ class SideFinder:
             return self._find_under_one_name(metric, pairs, sign, observed)
         same = [row not in self._changed and is_in for row, is_in in zip(pairs.rows, chosen, strict=True)]
         others = [is_in and not is_same for is_in, is_same in zip(chosen, same, strict=True)]
-        return _compare_sides(
+        return compare_sides(
             "the judge has another fingerprint",
             mean_change("rows with the same texts", pairs, same, sign),
             mean_change("rows with other texts", pairs, others, sign),
@@ -151,7 +151,7 @@ class SideFinder:
         return all(judge.backend in IN_PROCESS for judge in (record.judge, *record.judges)) and not is_served
 
 
-def _compare_sides(
+def compare_sides(
     judge: str, same: MeanChange, others: MeanChange, anchor: MeanChange | None, observed: float
 ) -> ChangedSide:
     """Return what changed if the judge may be another one, by the rows of the run.

@@ -56,7 +56,8 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
     if len(runs) not in {1, 2}:
         raise ConfigError(f"numbers of rows come from one run or from two, got {len(runs)}")
     *earlier, last = runs
-    matching = Matching(by=by or last.config.get("by"))
+    config = last.config
+    matching = Matching(by=by or config.get("by"), weights=config.get("weights"), traffic=config.get("traffic") or {})
     pair = RunPair.from_runs(earlier[0] if earlier else None, last, matching)
     columns = pair.columns()
     tests = sum(any(cell.value is not None for cell in column.b.values()) for column in columns)
@@ -80,7 +81,7 @@ def _of_two(column: ScoreColumns, difference: float, tests: int) -> list[MetricR
     for pairs in pair_scores(column).pairs:
         if pairs.difference_bounds is None:
             continue
-        units = Units.from_values(pairs.differences, pairs.groups)
+        units = pairs.units(pairs.differences)
         needed = None
         if units.effective >= LEAST_OBSERVED:
             moments = Moments.of_differences(units, pairs.differences, pairs.difference_bounds)
@@ -100,7 +101,7 @@ def _of_one(column: ScoreColumns, difference: float, tests: int) -> list[MetricR
         cells: dict[str, Score] = {row: cell for row, cell in sorted(column.b.items()) if cell.label == scale}
         values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
         names = column.groups_of(list(values))
-        units = Units.from_values(np.array(list(values.values())), names)
+        units = Units.from_values(np.array(list(values.values())), names, column.weights_of(values))
         needed = None
         if units.effective >= LEAST_OBSERVED:
             one = Moments.from_units(units)

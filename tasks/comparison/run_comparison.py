@@ -84,6 +84,7 @@ class RunComparison:
         changed: Mapping from a metric that is better or worse to what changed, system or judge, if there is evidence.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
+        weights: The option of the run that gives rows their weights; None if each row counted once.
         findings: Comparisons of the findings of both runs.
     """
 
@@ -96,6 +97,7 @@ class RunComparison:
     seed: int = SEED
     match: str | None = None
     by: str | None = None
+    weights: str | None = None
     findings: tuple[ComparedFinding, ...] = field(default=())
 
     def find(self, kind: type[F]) -> F | None:

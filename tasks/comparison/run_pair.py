@@ -12,12 +12,14 @@ from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slices import RowSlices, divide_rows
+from tasks.options.grouping_options import Traffic
 from tasks.record.run_record import MetricRecord
 from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_changes import RowChanges, find_row_changes
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
 from tasks.runs.row_slicing import SliceColumn
+from tasks.runs.row_weights import read_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,16 @@ class Matching:
         by: Column by which rows of a run are grouped; None if they are not grouped.
         slices: Columns that divide the rows into slices.
         kept: Column -> values that are separate slices, however few rows have them.
+        weights: The option that gives rows their weights; None if each counts once.
+        traffic: Shares of the traffic.
     """
 
     match: str | None = None
     by: str | None = None
     slices: tuple[str, ...] = ()
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: str | None = None
+    traffic: Traffic = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,14 @@ class RunRows:
         keys: Mapping from row id to the name of the row, which is also the name of the matching row in the other run.
         groups: Mapping from name to the group of the row, for rows that belong to one.
         slice_values: Mapping from column to a mapping from name to value, None for a row without one.
+        weights: Mapping from name to the weight of the row; None if each counts once.
     """
 
     run: FinishedRun
     keys: Mapping[str, str]
     groups: Mapping[str, str]
     slice_values: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    weights: Mapping[str, float] | None = None
 
     @classmethod
     def from_run(cls, run: FinishedRun, matching: Matching, *, is_baseline: bool = False) -> "RunRows":
@@ -86,7 +94,9 @@ class RunRows:
                 f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same value, or none. "
                 "Name a column that every row has and that identifies it."
             )
-        return cls(run, keys, groups, values)
+        weights = read_weights(run.samples(), matching.weights, matching.traffic)
+        named = None if weights is None else {keys[row]: weight for row, weight in weights.items()}
+        return cls(run, keys, groups, values, named)
 
     @property
     def row_ids(self) -> dict[str, str]:
@@ -141,7 +151,7 @@ class RunPair:
         rows = RunRows.from_run(b, matching)
         if a is None:
             return cls(rows, None, matching.by is not None, tuple(_divide(matching, rows.slice_values)))
-        before = RunRows.from_run(a, replace(matching, by=None), is_baseline=True)
+        before = RunRows.from_run(a, replace(matching, by=None, weights=None), is_baseline=True)
         if not set(before.keys.values()) & set(rows.keys.values()):
             column = matching.match or "id"
             raise ConfigError(
@@ -166,6 +176,7 @@ class RunPair:
                 b=after.get(metric, {}),
                 groups=self.b.groups if self.is_grouped else None,
                 bounds=metrics[metric].bounds,
+                weights=self.b.weights,
             )
             for metric in dict.fromkeys(order)
         )

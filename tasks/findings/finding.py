@@ -39,6 +39,7 @@ class WrittenRows:
         requests: Metrics, in the order of the report.
         slices: Columns that divide the rows.
         groups: Group of each row by row id; None if rows are independent.
+        weights: Weight of each row by row id; None if each counts once.
     """
 
     folder: RunFolder
@@ -47,6 +48,7 @@ class WrittenRows:
     requests: Sequence[MetricRequest]
     slices: Sequence[str]
     groups: Mapping[str, str] | None
+    weights: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

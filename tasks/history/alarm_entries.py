@@ -48,8 +48,6 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     size = format_sizes(alarm.interval)
     since = f"since {format_day(alarm.since, alarm.raised)}"
     words = f"{subject}: worse {since}; {way} {size}"
-    if alarm.further:
-        words = f"{subject} has become worse again: {way} {size} more {since}"
     if alarm.rows < alarm.baseline_rows:
         words = f"{words}, in {alarm.rows} of the {alarm.baseline_rows} rows of the baseline"
     if alarm.groups:
@@ -99,7 +97,6 @@ def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str = "") ->
         cause=cause,
         reason=reason,
         sentence=alarm_sentence(alarm, cause, reason),
-        further=alarm.further,
         is_regained=alarm.is_regained,
         rows=(alarm.rows, alarm.baseline_rows),
     )
@@ -117,8 +114,6 @@ class _OpenAlarm(BaseModel, frozen=True, extra="ignore"):
     runs: int
     lower_is_better: bool = False
     baseline_rows: int = 0
-    further: int = 0
-    base: float = 0.0
     groups: int = 0
 
 
@@ -141,8 +136,6 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
             runs=alarm.runs,
             lower_is_better=alarm.lower_is_better,
             baseline_rows=alarm.baseline_rows,
-            further=alarm.further,
-            base=alarm.base,
             groups=alarm.groups,
         )
         for alarm in alarms
@@ -182,8 +175,6 @@ def read_alarm_state(state: Mapping[str, object]) -> list[Alarm]:
             lower_is_better=entry.lower_is_better,
             is_new=False,
             baseline_rows=entry.baseline_rows,
-            further=entry.further,
-            base=entry.base,
             groups=entry.groups,
         )
         for entry in opened

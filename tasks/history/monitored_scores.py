@@ -41,7 +41,7 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
     if not runs:
         raise ConfigError("there is no run to test: alarms need at least one run since the baseline")
     last = RunPair.from_runs(baseline, runs[-1], matching)
-    names = replace(matching, by=None, slices=())
+    names = replace(matching, by=None, slices=(), weights=None)
     before = RunRows.from_run(baseline, names)
     cells = before.cells()
     tested, untested = _choose_metrics(baseline, cells)

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import RunFolderError
 from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, update_alarms
-from metric_core.statistics.further_drops import RUNS_COMPARED, keep_sizes, update_further_alarms
 from metric_core.statistics.run_panel import FIRST_RUNS, Panel
 from metric_core.statistics.shared_noise import limit_shared_noise
 from tasks.comparison.run_pair import Matching
@@ -155,11 +154,6 @@ def find_open_alarms(
     before = next((each.outcome for each in reversed(read.compared) if each.outcome and each.outcome.alarm_state), None)
     previous = [] if before is None else _read_previous(before, left_out)
     alarms = update_alarms(panel, number, settings, previous)
-    if previous:
-        known = [*alarms, *(alarm for alarm in previous if alarm.further)]
-        references = _read_references(baseline, read.compared, previous, matching) or panel.recent(0)
-        further = update_further_alarms(panel, references, number, settings, known)
-        alarms = [*keep_sizes(alarms, further, previous), *further]
     earlier = () if before is None else before.alarms
     sizes = panel.ranges
     return OpenAlarms(
@@ -200,20 +194,6 @@ def open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[Fini
                 "another run. Give each run a separate folder."
             )
     return runs
-
-
-def _read_references(
-    baseline: FinishedRun, recorded: Sequence[RecordedRun], alarms: Sequence[Alarm], matching: Matching
-) -> Panel | None:
-    """Return the runs that raised alarms and those after them; None if they are all gone."""
-    found: dict[str, FinishedRun] = {}
-    for raised in sorted({alarm.raised for alarm in alarms}):
-        opened = (run for each in recorded if each.created >= raised for run in open_runs([each], []))
-        found |= {run.run_id: run for run in islice(opened, RUNS_COMPARED)}
-    try:
-        return read_monitored_runs(baseline, [*found.values()], Matching(matching.match)) if found else None
-    except ConfigError:  # their rows cannot be matched
-        return None
 
 
 def _read_previous(before: RunOutcome, left_out: list[str]) -> list[Alarm]:

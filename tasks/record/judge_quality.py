@@ -110,6 +110,7 @@ class CalibratedMetric(Part):
         error: Error of the judge; None if it is not known for verdicts that count as in this run.
         refused: Reason why the error cannot be used; empty if it can.
         audit: Last check whether the calibration holds; None without one.
+        look: Number of looks at its labels so far, over which limits hold.
         applied: True if the run maps the judge's probabilities with the calibration.
         own: Labels of rows of this run; None without any.
     """
@@ -124,6 +125,7 @@ class CalibratedMetric(Part):
     error: JudgeErrorFit | None = None
     refused: str = ""
     audit: Audit | None = None
+    look: int = 1
     applied: bool = False
     own: OwnLabels | None = None
 

@@ -66,7 +66,6 @@ class OutcomeAlarm(_Part):
         cause: The part that has changed, such as the judge; None if that was not looked for.
         slice: Column and value of the rows that the alarm is about; None for all rows.
         reason: Sentence on why this is the cause; empty without one.
-        further: Number of open alarms about the metric that it goes beyond; 0 for a drop from the baseline.
         is_regained: True if the run has regained more than half of the drop: another such run ends the alarm.
         rows: Number of rows of the baseline that the run has scores of, and number of rows of the baseline.
     """
@@ -78,7 +77,6 @@ class OutcomeAlarm(_Part):
     cause: Cause | None = None
     slice: dict[str, str] | None = None
     reason: str = ""
-    further: int = 0
     is_regained: bool = False
     rows: tuple[int, int] = (0, 0)
 

@@ -43,6 +43,8 @@ class RecordedConfig(Part):
 
     verdict: str = "binary"
     by: str | None = None
+    weights: str | None = None
+    traffic: dict[str, dict[str, float]] = Field(default_factory=dict)
     citation_pattern: str | None = None
     history: str | None = None
     history_page: str | None = None

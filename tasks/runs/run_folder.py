@@ -29,6 +29,7 @@ from tasks.record.run_summary import RunSummary
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import iterate_shards
+from tasks.runs.row_weights import weights_in_order
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.runtime.threads import map_threads
@@ -182,12 +183,16 @@ class RunFolder:
                 path.unlink()
 
     def summarize_scores(
-        self, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
+        self,
+        requests: Sequence[MetricRequest],
+        groups: Mapping[str, str] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> list[MetricSummary]:
         """Summarize every metric from the score table, read once, with one batch in memory at a time.
 
         Args:
             groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
+            weights: Row id -> weight; None if each row counts once.
         """
         counted = {
             request.key: CellCounts(
@@ -195,11 +200,12 @@ class RunFolder:
             )
             for request in requests
         }
-        columns = ["metric", "status", "value", "label", "reason", *(["row_id"] if groups is not None else [])]
+        needs_rows = groups is not None or weights is not None
+        columns = ["metric", "status", "value", "label", "reason", *(["row_id"] if needs_rows else [])]
         with pq.ParquetFile(self.path / SCORES, read_dictionary=["metric", "status", "label", "reason"]) as file:
             for batch in file.iter_batches(columns=columns):
                 for key, cells in counted.items():
-                    _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups)
+                    _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups, weights)
         return map_threads(CellCounts.summarize, counted.values(), _AT_ONCE)
 
     def _scores(self, metric: str) -> Iterator[Score]:
@@ -293,7 +299,12 @@ class RunFolder:
         return parse_summary(self.read_json(SUMMARY), self.path / SUMMARY)
 
 
-def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, str] | None) -> None:
+def _count_cells(
+    batch: pa.RecordBatch,
+    cells: CellCounts,
+    groups: Mapping[str, str] | None,
+    weights: Mapping[str, float] | None,
+) -> None:
     """Add a batch of a metric's cells to its counts."""
     has_value = pc.is_valid(batch.column("value"))
     cells.add_counts(
@@ -305,8 +316,10 @@ def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, 
     labels = valued.column("label")
     for scale in [*count_values(labels), *([None] if labels.null_count else [])]:
         rows = valued.filter(pc.is_null(labels) if scale is None else pc.fill_null(pc.equal(labels, scale), False))
-        names = () if groups is None else group_names(rows.column("row_id").to_pylist(), groups)
-        cells.add_values(rows.column("value").to_numpy(zero_copy_only=False), scale, names)
+        row_ids = [] if groups is None and weights is None else rows.column("row_id").to_pylist()
+        names = () if groups is None else group_names(row_ids, groups)
+        values = rows.column("value").to_numpy(zero_copy_only=False)
+        cells.add_values(values, scale, names, weights_in_order(row_ids, weights))
 
 
 def count_values(values: pa.Array) -> dict[Any, int]:

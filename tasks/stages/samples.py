@@ -16,6 +16,7 @@ from tasks.rows.table_store import Samples, TableStore
 from tasks.runs.carried_evidence import warn_about_judgments
 from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
+from tasks.runs.row_weights import RowWeights
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
 
@@ -72,24 +73,27 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     refs = []
     grouping = None if settings.by is None else group_column(settings.by)
     slicing = [SliceColumn(name) for name in settings.slices]
+    weights = RowWeights(settings.weights, settings.traffic)
     for table in reader:
         if grouping is not None:
             grouping.read(table)
         for column in slicing:
             column.read(table)
+        weights.read(table)
         progress(table.num_rows, table.num_rows)
         refs.append(store.write(table))
     if grouping is not None:
         grouping.require_values()
     for column in slicing:
         column.check()
+    weights.by_row()
     limited = [sentence for column in slicing if (sentence := column.warn()) is not None]
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,
         bad_rows=tuple(map(note_bad_row, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
-        warnings=(*reader.warnings, *limited, *warn_about_judgments(reader.judgments)),
+        warnings=(*reader.warnings, *limited, *weights.warn(), *warn_about_judgments(reader.judgments)),
         judgments=reader.judgments,
     )
 

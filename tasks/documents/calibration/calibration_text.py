@@ -18,9 +18,10 @@ from tasks.models.judges.protocol import NO_JUDGE
 from tasks.record.judge_quality import Audit, CalibratedMetric
 from tasks.record.run_record import RunRecord
 
-_HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
+_HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman"}
 """Figures in a sentence, if the calibration has them."""
 
+_ERROR = "calibration_error"
 _MOST_NAMES = 4
 _BARS = (0.4, 0.6, 0.8)
 """Agreements that gates commonly require."""
@@ -76,9 +77,9 @@ def _audit_words(audit: Audit | None) -> list[str]:
 
 
 def figure_table(calibration: Calibration) -> Table:
-    """Return the figures with their intervals."""
+    """Return the figures with their intervals; of a calibration error only the upper limit says something."""
     rows = [
-        (own(title), format_fixed(figure.value), _format_interval(figure))
+        (own(title), "" if name == _ERROR else format_fixed(figure.value), _format_interval(figure, name))
         for name, title in FIGURES.items()
         if (figure := calibration.figures.get(name)) is not None
     ]
@@ -91,7 +92,8 @@ def count_line(calibration: Calibration) -> str:
     yes = "" if counts.positive is None else f" ({counts.positive:,} yes, {counts.compared - counts.positive:,} no)"
     excluded = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
     without = ", ".join(f"{count:,} {what}" for what, count in excluded.items() if count)
-    return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
+    looked = "" if calibration.look == 1 else f"; look {calibration.look} at these labels: limits hold over all looks"
+    return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}{f'; {without}' if without else ''}{looked}"
 
 
 def annotator_lines(calibration: Calibration) -> Iterator[str]:
@@ -210,7 +212,9 @@ def _format_value(figure: Figure) -> str:
     return f"{format_fixed(figure.value)} ({_format_interval(figure)})"
 
 
-def _format_interval(figure: Figure) -> str:
+def _format_interval(figure: Figure, name: str = "") -> str:
     if figure.interval is None:
         return f"no interval: {TOO_FEW}"
+    if name == _ERROR:
+        return f"at most {format_fixed(figure.interval.high)}"
     return f"{format_fixed(figure.interval.low)} to {format_fixed(figure.interval.high)}"

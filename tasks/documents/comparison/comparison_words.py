@@ -16,8 +16,8 @@ from tasks.documents.figures import format_fixed
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER
 from tasks.runtime.wording import format_percent
 
-NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
-EXTRA = ("p", "effect")
+NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "rows")
+EXTRA = ("p",)
 _TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
 _BRIEF = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
 _COUNTED = {
@@ -109,19 +109,17 @@ def is_worse(metric: MetricComparison, change: float) -> bool | None:
 
 
 def numbers(metric: MetricComparison) -> tuple[str, ...]:
-    """Return mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for missing numbers."""
+    """Return mean in A, mean in B, difference, interval, p-value, rows; dashes for missing numbers."""
     change = metric.difference
     rows = str(metric.rows.paired or "-")
     if change is None:
-        return ("-",) * 6 + (rows,)
-    effect = change.effect.standardized
+        return ("-",) * 5 + (rows,)
     return (
         format_fixed(change.mean_a),
         format_fixed(change.mean_b),
         format_signed(change.mean),
         format_interval(change.interval, is_signed=True),
         "-" if change.p_adjusted is None else format_p(change.p_adjusted),
-        "-" if effect is None else f"{effect:+.2f}",
         rows,
     )
 
@@ -147,10 +145,16 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
             "rows without an id column get ids from their content, so that a changed row counts as another row: "
             "match by a column that stays the same, such as --match user_input"
         )
+    yield from _unit_sentences(comparison)
+
+
+def _unit_sentences(comparison: RunComparison) -> Iterator[str]:
     if comparison.match:
         yield f"rows matched by {comparison.match}"
     if comparison.by:
         yield f"rows with the same {comparison.by} are resampled together"
+    if comparison.weights:
+        yield f"rows count by their weights ({comparison.weights}), which are those of B"
 
 
 def question_sentence(comparison: RunComparison) -> str | None:
@@ -219,17 +223,36 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def interval_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence on metrics whose intervals rest on earlier runs, and on those whose rows are in serial order."""
-    changes = [(title(each), each.difference.earlier) for each in comparison.metrics if each.difference]
-    earlier = [f"{name} {found.largest:.2g} ({found.runs} runs)" for name, found in changes if found is not None]
-    if earlier:
-        yield (
-            f"greatest change of a row in earlier runs, which the intervals take for about the greatest possible one: "
-            f"{', '.join(earlier)}"
-        )
+    """Yield sentences on what the intervals assume of earlier runs, and on metrics whose rows are in serial order."""
+    yield from _assumptions(comparison)
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
         yield f"rows that follow each other change alike in {', '.join(found)}: {TOO_NARROW}"
+
+
+def _assumptions(comparison: RunComparison) -> Iterator[str]:
+    """Yield what the intervals assume of the noise that all rows of a run may share."""
+    found_in = ((title(each), each.difference) for each in comparison.metrics)
+    tested = [(name, found.earlier) for name, found in found_in if found is not None and found.interval is not None]
+    unknown = [name for name, found in tested if found is None or found.noise is None]
+    if unknown:
+        which = "" if len(unknown) == len(tested) else f" in {', '.join(unknown)}"
+        yield (
+            f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, "
+            "are too few"
+        )
+    for runs in sorted({found.runs for _, found in tested if found and found.noise == 0}):
+        names = [name for name, found in tested if found and found.noise == 0 and found.runs == runs]
+        yield (
+            f"assumed: only chance tells A from the {runs} runs before it, from which its means differ by no more than "
+            f"their rows explain; so B is compared with all of them in {', '.join(names)}"
+        )
+    moved = [f"{name} by {found.noise:.2g}" for name, found in tested if found and found.noise]
+    if moved:
+        yield (
+            f"the runs before A moved by more than their rows explain ({', '.join(moved)}): the intervals allow for as "
+            "much again"
+        )
 
 
 def describe_size(metric: MetricComparison) -> str:
@@ -237,7 +260,7 @@ def describe_size(metric: MetricComparison) -> str:
     rows, found = f"{metric.rows.paired:,} rows", metric.difference
     if found is None or found.groups is None:
         return rows
-    return f"{rows} of {describe_groups(found.groups, found.effective_groups)}"
+    return f"{rows} of {describe_groups(found.groups, found.independent_groups)}"
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:

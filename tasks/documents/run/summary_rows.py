@@ -43,9 +43,19 @@ def summary_rows(summary: RunSummary) -> list[Row]:
 
 
 def summary_table(summary: RunSummary) -> Table:
-    """Return the table of the metrics; failed cells have a column if there are any."""
+    """Return the table of the metrics; failed cells, and means of groups, have a column if there are any."""
     shown = len(SUMMARY_HEADINGS) - (not any(metric.failed for metric in summary.metrics))
-    return make_table(SUMMARY_HEADINGS[:shown], (row[:shown] for row in summary_rows(summary)))
+    headings, rows = SUMMARY_HEADINGS[:shown], [row[:shown] for row in summary_rows(summary)]
+    parts = [part for metric in summary.metrics for part in (metric.scales.values() or [metric.distribution])]
+    for heading, means in (
+        ("each row once", [part and part.mean_of_rows for part in parts]),
+        ("each group once", [part and part.mean_of_groups for part in parts]),
+    ):
+        if any(mean is not None for mean in means):
+            headings = (*headings[:2], heading, *headings[2:])
+            texts = [_NONE if mean is None else f"{mean:.3f}" for mean in means]
+            rows = [(*row[:2], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
+    return make_table(headings, rows)
 
 
 def verdict_line(record: RunRecord) -> str | None:
@@ -60,20 +70,25 @@ def note_lines(summary: RunSummary) -> list[str]:
 
 
 def distribution_notes(distribution: Distribution) -> list[str]:
-    """Return sentences on the mean: what is known if all rows are alike, and what groups of rows do to it.
+    """Return sentences on the mean: what is known if all rows are alike, and what it is if each group counts once.
 
-    >>> groups = {"groups": 20, "effective_groups": 12.4, "design_effect": 2.5}
+    >>> groups = {"groups": 20, "independent_groups": 12, "mean_of_groups": 0.4}
     >>> distribution_notes(Distribution(100, 0.5, None, 0.5, 0.1, 0.0, 1.0, **groups))
-    ['100 rows of 20 groups (effectively 12.4) say as much about the mean as 40 independent rows (design effect 2.5)']
+    ['100 rows of 20 groups (about 12 independent groups); if each group counts once, the mean is 0.400']
     """
     notes = [distribution.note] if distribution.note else []
-    groups, effect = distribution.groups, distribution.design_effect
-    if groups is not None:
-        words = f"{distribution.count:,} rows of {describe_groups(groups, distribution.effective_groups)}"
-        if effect and effect >= 1:
-            independent = f"{distribution.count / effect:,.0f}"
-            words += f" say as much about the mean as {independent} independent rows (design effect {effect:.1f})"
+    if distribution.groups is not None:
+        words = (
+            f"{distribution.count:,} rows of {describe_groups(distribution.groups, distribution.independent_groups)}"
+        )
+        if distribution.mean_of_groups is not None:
+            words += f"; if each group counts once, the mean is {distribution.mean_of_groups:.3f}"
         notes.append(words)
+    if distribution.mean_of_rows is not None:
+        worth = (
+            "" if distribution.groups is not None else f", worth about {distribution.independent_groups:,} equal ones"
+        )
+        notes.append(f"rows have weights{worth}; if each row counts once, the mean is {distribution.mean_of_rows:.3f}")
     return notes
 
 

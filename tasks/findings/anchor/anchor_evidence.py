@@ -42,7 +42,7 @@ class AnchorEvidence(JudgeEvidence):
         if found is None or not found.judges:
             return None
         # The test of their answers adds up the runs, however few rows this one asks about.
-        return f"its answers about {found.rows} anchor rows asked again show no change"
+        return f"as far as the anchor goes it answers as before: {found.rows} rows asked again show no change"
 
     def doubt(self, metric: str, sign: float, bounds: Bounds | None) -> JudgeDoubt | None:
         """Return the change of anchor rows asked again, if these show a changed judge, or make it likely."""

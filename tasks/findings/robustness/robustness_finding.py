@@ -18,7 +18,7 @@ _PER_LINE = 3
 
 @dataclass(frozen=True, slots=True)
 class MetricRobustness:
-    """Rows, parts and judge that the outcome of a metric hangs on.
+    """Everything that the outcome of a metric hangs on.
 
     Args:
         metric: Metric, with the scale if rows have different scales.
@@ -30,10 +30,10 @@ class MetricRobustness:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRobustness:
-    """Rows, parts and judge that the outcomes of two runs hang on.
+    """Everything that the outcomes of two runs hang on.
 
     Args:
-        gate: The same of the outcome of the gate; None without one, or if it tests no mean.
+        gate: Robustness of the outcome of the gate; None without one, or if it tests no mean.
     """
 
     entry: ClassVar[str] = "robustness"

@@ -32,12 +32,14 @@ def summarize_slices_of_run(
     requests: Sequence[MetricRequest],
     slices: Sequence[RowSlices],
     groups: Mapping[str, str] | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> tuple[ColumnSummary, ...]:
     """Return the summaries of the slices of a run, by column.
 
     Args:
         slices: Slices of all rows, by column.
         groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
+        weights: Row id -> weight; None if each row counts once.
     """
     if not slices:
         return ()
@@ -50,6 +52,7 @@ def summarize_slices_of_run(
                 for row, score in folder.read_scores(request.key)
             ),
             slices,
+            weights,
         )
         counted.append(cells)
     return tuple(summarize_slices(counted, slices))

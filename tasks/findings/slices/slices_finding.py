@@ -22,7 +22,7 @@ from tasks.runs.row_slicing import read_slices
 def count(rows: WrittenRows) -> Iterator[SliceRecords]:
     """Yield the summaries of the slices."""
     slices = read_slices(rows.folder.read_samples(columns_with(*rows.slices)), rows.slices)
-    yield SliceRecords(summarize_slices_of_run(rows.folder, rows.requests, slices, rows.groups))
+    yield SliceRecords(summarize_slices_of_run(rows.folder, rows.requests, slices, rows.groups, rows.weights))
 
 
 def blocks(run: RunRecords) -> Iterator[Block]:

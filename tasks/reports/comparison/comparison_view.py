@@ -74,17 +74,13 @@ def _view(metric: MetricComparison, reach: float) -> dict[str, Any]:
 def _difference(difference: Difference, reach: float) -> dict[str, Any]:
     interval = difference.interval
     low, high = (interval.low, interval.high) if interval else (difference.mean, difference.mean)
-    effect = difference.effect
     missing = difference.missing
     facts = [
         ("test", None if difference.test is None else f"{difference.test.kind}, p {format_p(difference.test.p)}"),
         ("p after Holm", None if difference.p_adjusted is None else format_p(difference.p_adjusted)),
-        ("standardized difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
-        ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
-        ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
         (
             "rows in",
-            None if difference.groups is None else describe_groups(difference.groups, difference.effective_groups),
+            None if difference.groups is None else describe_groups(difference.groups, difference.independent_groups),
         ),
         (
             "found in 80 of 100 comparisons",

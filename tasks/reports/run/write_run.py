@@ -29,6 +29,7 @@ from tasks.runs.row_grouping import (
     find_session_column,
     read_groups,
 )
+from tasks.runs.row_weights import RowWeights, read_weights
 from tasks.runs.run_folder import RunFolder
 
 
@@ -69,9 +70,11 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     folder.write_tables(tables)
     by = settings.by or find_session_column(folder.read_samples([SESSION_ID]))
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
-    summaries = folder.summarize_scores(requests, groups)
+    weighting = RowWeights(settings.weights, settings.traffic)
+    weights = read_weights(folder.read_samples(weighting.columns), settings.weights, settings.traffic)
+    summaries = folder.summarize_scores(requests, groups, weights)
     started = settings.record
-    counted = count_findings(WrittenRows(folder, tables, started, requests, settings.slices, groups))
+    counted = count_findings(WrittenRows(folder, tables, started, requests, settings.slices, groups, weights))
     folder.write_summary(
         RunSummary(
             rows=rows,

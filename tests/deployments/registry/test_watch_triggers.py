@@ -68,6 +68,7 @@ def test_dense_schedule_that_is_paused_for_minutes_and_resumed_is_not_missing(wa
     assert server.run_until(HOUR) == []
 
 
+@pytest.mark.simulation
 def test_daily_run_right_after_deploying_or_resuming_is_not_missing(watch: Watch) -> None:
     server = watch(DAY)
     run(server, 2 * MINUTE, made=timedelta(0))
@@ -85,6 +86,7 @@ def test_changed_schedule_begins_anew(watch: Watch) -> None:
     assert server.run_until(50 * HOUR) == []
 
 
+@pytest.mark.simulation
 def test_schedule_that_is_paused_is_reported_once(watch: Watch) -> None:
     server = watch(DAY)
     run(server, 2 * MINUTE)
@@ -148,6 +150,7 @@ def test_late_run_that_waits_for_another_or_was_cancelled_is_not_reported(watch:
     assert server.run_until(6 * HOUR) == []
 
 
+@pytest.mark.simulation
 def test_failures_in_a_row_are_one_message(watch: Watch) -> None:
     server = watch(DAY)
     for day in range(3):

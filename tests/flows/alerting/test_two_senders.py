@@ -29,6 +29,7 @@ print(sent.undelivered, flush=True)
 COUNT = 20
 
 
+@pytest.mark.served
 def test_each_message_is_sent_by_one_of_two_processes(
     postgres_server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,40 +74,6 @@ def test_an_incident_is_told_once_and_its_end_is_told(served_nights: Nights) -> 
     assert (current.why, current.run_id) == ("first", "night-1")
 
 
-def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
-    nights.deploy["gate"] = None
-    for level in (0.85, 0.85, 0.5, 0.5, 0.5):
-        nights.run(level)
-    (first,) = nights.alerts()
-    assert any(line.startswith("faithfulness: worse since Wednesday, 18 November; down") for line in first["worse"])
-    _, outcome = nights.run(0.0)
-    assert [(alarm.further, alarm.is_regained) for alarm in outcome.alarms if alarm.metric == "faithfulness"] == [
-        (0, False),
-        (1, False),
-    ]
-    (second,) = nights.alerts()
-    assert [line.partition(" down ")[0].partition(" up ")[0] for line in second["worse"]] == [
-        "faithfulness has become worse again:",
-        "noise_sensitivity has become worse again:",
-    ]
-    opened = {incident.key: incident.since for incident in outcome.incidents.opened}
-    assert [*opened] == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
-    _, outcome = nights.run(0.5)
-    assert [(each.further, each.is_regained) for each in outcome.alarms] == [(0, False)] * 2 + [(1, True)] * 2
-    assert nights.alerts() == []
-    since = {incident.key: incident.since for incident in outcome.incidents.continuing}
-    assert opened.items() <= since.items()
-    nights.run(0.5)
-    (over,) = nights.alerts()
-    assert (over["outcome"], [line.split(" has")[0] for line in over["recovered"]]) == (
-        "partly recovered",
-        ["faithfulness", "noise_sensitivity"],
-    )
-    _, outcome = nights.run(0.5)
-    assert len(outcome.incidents.continuing) == 2
-    assert all(since[incident.key] == incident.since for incident in outcome.incidents.continuing)
-
-
 def test_limits_of_a_drop_do_not_cross_when_most_of_it_is_regained(nights: Nights) -> None:
     nights.deploy["gate"] = None
     for level in (0.85, 0.85, 0.1, 0.1, 0.1, 0.1):

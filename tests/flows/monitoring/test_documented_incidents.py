@@ -22,7 +22,7 @@ KEYS = (
     lost_baseline.KEY,
     clock_checks.KEY,
     missed_runs.KEY,
-    alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", further=1)),
+    alarm_key(OutcomeAlarm(metric="faithfulness", sentence="")),
     "gate:failed:regression:faithfulness",
     f"{UNDECIDED}regression:faithfulness",
     gating.NOT_COMPARABLE,

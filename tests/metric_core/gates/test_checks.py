@@ -63,7 +63,7 @@ def test_a_mean_passes_fails_or_straddles_its_threshold(b: Cells, outcome: Outco
 
 
 def test_a_ceiling_is_a_floor_turned_over() -> None:
-    found = ScoreColumns(metric="noise_sensitivity", direction=Direction.LOWER, a={}, b=POOR)
+    found = ScoreColumns(metric="noise_sensitivity", direction=Direction.LOWER, a={}, b=POOR, bounds=(0, 1))
     rule = AbsoluteRule("noise_sensitivity", Statistic.MEAN, Threshold(0.2, is_floor=False))
     assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.FAILED
 
@@ -101,10 +101,8 @@ def test_looks_share_the_error_of_failure_alone() -> None:
     assert once.p is not None
     assert nightly.p == pytest.approx(min(1.0, 366 * once.p))
     assert once.interval is not None
-    assert nightly.interval is not None
-    assert nightly.interval.low == once.interval.low
-    # Clopper and Pearson at 1 - 0.05 / 366
-    assert nightly.interval.high == pytest.approx(beta.ppf(1 - 0.05 / 366, 173, 28), abs=1e-6)
+    assert nightly.interval == once.interval
+    assert once.interval.high == pytest.approx(beta.ppf(0.95, 173, 28), abs=1e-6)  # Clopper and Pearson
     [passed] = apply_gate(Gate(absolute=(replace(rule, threshold=Threshold(0.8)),), looks=366), found)
     assert passed.outcome is Outcome.PASSED
 
@@ -155,14 +153,15 @@ def test_a_second_judgment_settles_a_gate_that_the_noise_of_the_judge_could_turn
     assert worse.outcome is Outcome.FAILED
 
 
-def test_a_limit_beyond_the_reach_of_its_draws_agrees_with_the_p_value() -> None:
+def test_limits_are_the_same_however_many_looks_share_the_error() -> None:
     units = Units.from_values(np.linspace(0.5, 1.0, 120))
-    confidence = Confidence(0.95, looks=366)
-    limit = check_mean(units, Threshold(0.8), confidence, Bounds(0.0, 1.0)).interval
-    assert limit is not None
-    for threshold, is_significant in ((limit.high + 0.001, True), (limit.high - 0.001, False)):
-        p = check_mean(units, Threshold(threshold), confidence, Bounds(0.0, 1.0)).p_met
-        assert (p <= 0.05 / 366) is is_significant
+    once, often = (
+        check_mean(units, Threshold(0.8), Confidence(0.95, looks=looks), Bounds(0.0, 1.0)) for looks in (1, 366)
+    )
+    assert once == often
+    assert once.interval is not None
+    for threshold, is_significant in ((once.interval.high + 0.001, True), (once.interval.high - 0.001, False)):
+        assert (check_mean(units, Threshold(threshold), Confidence(0.95), Bounds(0, 1)).p_met <= 0.05) is is_significant
 
 
 def test_the_least_value_is_a_fact() -> None:
@@ -234,8 +233,8 @@ def test_scores_that_one_run_lacks_leave_a_regression_open() -> None:
     assert check_gate(gate, [columns(one_lost, GOOD)]).outcome is Outcome.PASSED
 
 
-def test_rows_that_are_alike_prove_nothing_without_bounds() -> None:
-    unbounded = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells([0.9] * 40))
+def test_rows_prove_nothing_without_bounds() -> None:
+    unbounded = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells([0.8, 1.0] * 20))
     [check] = apply_gate(mean_rule(0.8), unbounded)
     assert check.outcome is Outcome.INCONCLUSIVE
     assert check.observed == pytest.approx(0.9)
@@ -311,7 +310,7 @@ def test_rounding_does_not_violate_a_threshold() -> None:
 
 
 def test_aliases_name_a_metric() -> None:
-    found = ScoreColumns(metric="answer_similarity", direction=Direction.HIGHER, a={}, b=GOOD)
+    found = ScoreColumns(metric="answer_similarity", direction=Direction.HIGHER, a={}, b=GOOD, bounds=(0, 1))
     rule = AbsoluteRule("semantic_similarity", Statistic.MEAN, Threshold(0.8))
     assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.PASSED
 

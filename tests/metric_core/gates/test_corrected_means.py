@@ -21,7 +21,7 @@ def label_rows(yes: int, no: int, span: tuple[float, float] = (0.0, 1.0)) -> Cor
     rows = [str(number) for number in range(200)]
     labels = np.array([1.0] * yes + [0.0] * no + [np.nan] * (200 - yes - no))
     found = estimate_label_mean(SampledLabels(rows, np.ones(200), labels))
-    return CorrectedMean(found.estimate, span, 200, found.reason)
+    return CorrectedMean(found.estimate, span, 200, "")
 
 
 def check(threshold: Threshold, mean: CorrectedMean | None) -> Check:

@@ -278,6 +278,7 @@ def test_turns_without_an_answer_agree_with_people(label: str, kind: RefusalKind
         assert rates.of_the_kind >= 0.88
 
 
+@pytest.mark.simulation
 def test_answers_of_people_and_models_are_seldom_called_refusals() -> None:
     found = measure_labelled(answers())
     for half in HALVES:

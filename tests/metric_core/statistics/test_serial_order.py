@@ -49,8 +49,8 @@ def test_report_comparison_and_gate_say_so_in_the_order_of_the_file() -> None:
         assert found.difference.is_serial is (groups is None)
         said = [SERIAL in check.reason for check in check_gate(rules, [both]).checks]
         assert said == [groups is None] * 2
-    assert summarize_distribution(WAVE.tolist()).note == SERIAL
-    assert summarize_distribution(WAVE[np.random.default_rng(3).permutation(200)].tolist()).note is None
+    assert summarize_distribution(WAVE.tolist(), Bounds(0.0, 1.0)).note == SERIAL
+    assert summarize_distribution(WAVE[np.random.default_rng(3).permutation(200)].tolist(), Bounds(0, 1)).note is None
 
 
 def test_a_file_sorted_by_all_its_topics_has_an_interval_that_holds_and_is_not_called_too_narrow() -> None:

@@ -126,13 +126,15 @@ UNEVEN = {
     "two of 50 rows, 300 of 1": [50] * 2 + [1] * 300,
     "five of 20 rows, 100 of 1": [20] * 5 + [1] * 100,
     "60 of 1 to 9 rows": [1 + i % 9 for i in range(60)],
+    "one of 30 rows, 70 of 1": [30] + [1] * 70,
+    "30, 20 and 10 rows, 40 of 1": [30, 20, 10] + [1] * 40,
+    "Zipf, 60 customers": [max(1, round(64 / place)) for place in range(1, 61)],
     "40, lognormal": [max(1, round(float(np.exp(1 + z)))) for z in np.random.default_rng(1).standard_normal(40)],
 }
 """Numbers of rows of groups of different sizes."""
 
 TOO_UNEVEN = {
     "one of 60 rows, 40 of 1": [60] + [1] * 40,
-    "30, 20 and 10 rows, 40 of 1": [30, 20, 10] + [1] * 40,
     "one of 1,000 rows, 8 of 1": [1000] + [1] * 8,
 }
 """Numbers of rows of groups so different that nothing can be said of others."""

@@ -22,7 +22,7 @@ def view(scores: list[Score], **entry: Any) -> dict[str, Any]:
         "language_model": False,
         **entry,
     }
-    summary = summarize(complete["key"], Direction(complete["direction"]), scores)
+    summary = summarize(complete["key"], Direction(complete["direction"]), scores, complete["bounds"])
     rows = {str(i): {complete["key"]: score} for i, score in enumerate(scores)}
     return metric_view(MetricRecord.model_validate(complete), summary, cells_of(rows))
 

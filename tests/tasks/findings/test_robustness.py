@@ -1,4 +1,4 @@
-"""A comparison and a gate say what their outcomes hang on, in terminal, Markdown, page and JSON."""
+"""Outcomes of a comparison and of a gate say what they hang on: terminal, Markdown, page and JSON."""
 
 from pathlib import Path
 

@@ -33,11 +33,8 @@ def test_an_alarm_has_a_sentence() -> None:
     )
 
 
-def test_the_sentence_says_what_is_further_regained_and_not_watched() -> None:
+def test_the_sentence_says_what_is_regained_and_not_watched() -> None:
     drop = "down 0.04 to 0.09"
-    assert alarm_sentence(replace(ALARM, further=1)) == (
-        f"faithfulness has become worse again: {drop} more since Tuesday, 18 November"
-    )
     assert alarm_sentence(replace(ALARM, rows=82, baseline_rows=500), "system", "as is known") == (
         f"faithfulness: worse since Tuesday, 18 November; {drop}, in 82 of the 500 rows of the baseline; the system "
         "changed (as is known)"

@@ -71,19 +71,6 @@ def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path)
     assert [each.runs for each in found] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(tmp_path: Path) -> None:
-    history, found = follow(tmp_path, [0, 24, 24, 24, 60, 60])
-    assert [[alarm.further for alarm in each.alarms] for each in found] == [[], [0], [0], [0], [0, 1], [0, 1]]
-    assert [alarm.metric for alarm in found[-1].before] == ["faithfulness", "faithfulness"]
-    shutil.rmtree(history[2].folder)
-    baseline, tonight = FinishedRun(history[0].folder), _write(tmp_path / "again", 6, 60)
-    again = find_open_alarms(history[:5], baseline, tonight, Matching())
-    assert [(alarm.further, alarm.is_new) for alarm in again.alarms] == [(0, False), (1, True)]
-    for run in history[3:5]:
-        shutil.rmtree(run.folder)
-    assert [alarm.further for alarm in find_open_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
-
-
 def test_the_first_runs_are_a_baseline_too_unless_one_has_an_alarm(tmp_path: Path) -> None:
     history, found = follow(tmp_path / "quiet", [1] * (FIRST_RUNS + 1))
     assert not any(each.alarms for each in found)

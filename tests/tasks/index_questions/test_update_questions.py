@@ -155,6 +155,7 @@ def test_questions_about_the_prompt_are_rejected(asked: str) -> None:
     assert result.rejected == {(SINGLE_FACT.name, "it asks about the text, as no user would"): 1}
 
 
+@pytest.mark.simulation
 def test_when_a_twentieth_of_the_chunks_changes_no_more_than_that_is_asked_about() -> None:
     before, edited, judge = first_version(), edit(CHUNKS, 0.05), KnowingJudge()
     asked_before = KnowingJudge()

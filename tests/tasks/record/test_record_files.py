@@ -50,7 +50,7 @@ def test_a_summary_is_written_as_it_was_read_without_empty_entries() -> None:
         "slices": [{"column": "topic", "values": 1, "merged": 0, "slices": [one]}],
         "cascade": {"claims": {"asked": 9, "alone": 4}},
     }
-    defaults = {"effective_groups": None, "design_effect": None}
+    defaults = {"independent_groups": None, "mean_of_groups": None, "mean_of_rows": None}
     content["metrics"][0]["distribution"] |= defaults
     summary = RunSummary.model_validate(content)
     assert as_written(summary.to_json()) == content

@@ -35,9 +35,9 @@ def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: 
     assert lines[:3] == ["## Comparison of two runs", "", "**🔴 gate failed**"]
     assert "**2 metrics worse, 1 not compared**" in lines
     assert "- `40 rows in both (what differs: response in 40)`" in lines
-    faithfulness = "0.849 | 0.249 | -0.600 | -0.617 to -0.509 | &lt;0.001 | - | 40 | 🔴 worse |"
+    faithfulness = "0.849 | 0.249 | -0.600 | -0.617 to -0.509 | &lt;0.001 | 40 | 🔴 worse |"
     assert any(line.startswith("| `faithfulness` |") and line.endswith(faithfulness) for line in lines)
-    noise = "0.051 | 0.651 | +0.600 | +0.510 to +0.617 | &lt;0.001 | - | 40 | 🔴 worse |"
+    noise = "0.051 | 0.651 | +0.600 | +0.510 to +0.617 | &lt;0.001 | 40 | 🔴 worse |"
     assert any(line.startswith("| `noise_sensitivity ↓` |") and line.endswith(noise) for line in lines)
     assert "| `row-00` | `faithfulness` 🔴 0.800→0.200, `noise_sensitivity` 🔴 0.100→0.700 |" in lines
 

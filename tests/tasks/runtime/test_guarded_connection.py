@@ -35,6 +35,7 @@ def address(relay: Relay, postgres_server: Path) -> str:
     return f"postgresql://assay@127.0.0.1:{urlsplit(relay.url).port}{name}"
 
 
+@pytest.mark.served
 def test_a_cache_that_goes_dark_counts_as_empty(
     relay: Relay, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

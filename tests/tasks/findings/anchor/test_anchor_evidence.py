@@ -41,8 +41,8 @@ def test_a_judge_grown_stricter_on_a_topic_that_the_anchor_lacks_is_not_called_t
     found = Anchored(tmp_path, 0.6, judge="small").anchor(0.8).find()
     assert found.sentence == (
         "It is not known whether the system or the judge changed: the judge has another fingerprint, and no row of the "
-        "run has the same texts in both; as far as the anchor goes, 40 anchor rows changed by +0.000 (-0.054 to "
-        "+0.055) on average"
+        "run has the same texts in both; as far as the anchor goes, 40 anchor rows changed by +0.000 (-0.071 to "
+        "+0.070) on average"
     )
     lenient = Anchored(tmp_path / "lenient", 0.6, judge="small").anchor(0.6).find()
     assert lenient.side is Side.UNKNOWN
@@ -54,7 +54,7 @@ def test_cached_answers_of_a_server_do_not_show_that_it_still_answers_the_same(t
     assert runs.find().side is Side.UNKNOWN
     found = runs.ask_again(runs.after, 0.0).find()
     assert found.side is Side.SYSTEM
-    assert found.reason.endswith("its answers about 30 anchor rows asked again show no change")
+    assert found.reason.endswith("as far as the anchor goes it answers as before: 30 rows asked again show no change")
 
 
 def test_rows_asked_again_show_the_judge_behind_cached_answers(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
     assert auroc([fact["supported"] for _, fact in facts], values) > 0.8
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("file", "label", "yes", "least"),
     [
