@@ -25,7 +25,7 @@ from metric_core.statistics.resampling import Floats
 from metric_core.statistics.robustness import DecidedDifference, Part, Robustness, noise_of
 
 BEGIN, END = "<!-- begin: benchmarks/robustness.py -->", "<!-- end of robustness -->"
-ROWS, TOPICS, GOOD, KEPT, ASKED_AGAIN = 300, 10, 0.85, 0.9, 60
+ROWS, TOPICS, GOOD, KEPT = 300, 10, 0.85, 0.9
 NAMES = tuple(f"r{i:03}" for i in range(ROWS))
 TOPIC = np.arange(ROWS) % TOPICS
 PARTS = [Part(f"topic {t}", frozenset(NAMES[i] for i in np.flatnonzero(t == TOPIC))) for t in range(TOPICS)]
@@ -40,11 +40,11 @@ class World:
         dropped_topics: Number of topics with the drop.
         error: Share of verdicts that are wrong in both runs, and stay so if the judge is asked again.
         flip: Share of verdicts that are turned, other ones each time the judge is asked.
-        shift: Standard deviation of the share of verdicts that a run of the judge turns to bad.
+        shift: Standard deviation of the shift of the mean that all verdicts of a run share.
         harsh: Share of the good rows of one topic that the judge calls bad in the second run only.
         by_length: Share of the rows with an answer of e times the length that it calls bad for that; B's are
             1.4 times as long.
-        nights: Number of later runs that asked about rows again.
+        again: Number of later runs that asked about rows again, and number of these rows.
         fragile: Kind of the cause of the outcomes: "parts", "judge" or "lengths"; empty for none.
     """
 
@@ -56,7 +56,7 @@ class World:
     shift: float = 0.0
     harsh: float = 0.0
     by_length: float = 0.0
-    nights: int = 30
+    again: tuple[int, int] = (30, 100)
     fragile: str = ""
 
 
@@ -67,8 +67,8 @@ WORLDS = (
     World("a drop of .08 everywhere, 10 % of verdicts wrong", drop=0.094, error=0.1),
     World("a drop in one topic of ten", drop=0.7, dropped_topics=1, fragile="parts"),
     World("the same quality, the judge turns against B in one topic", harsh=0.7, fragile="parts"),
-    World("the judge shifts from run to run, known from 10 nights", shift=0.06, flip=0.02, nights=10, fragile="judge"),
-    World("the judge shifts from run to run, known from 30 nights", shift=0.06, flip=0.02, fragile="judge"),
+    World("the judge shifts, known from 60 rows in 10 nights", shift=0.04, flip=0.02, again=(10, 60), fragile="judge"),
+    World("the judge shifts, known from 100 rows in 30 nights", shift=0.04, flip=0.02, fragile="judge"),
     World("the same quality, the judge errs on long answers", by_length=0.4, fragile="lengths"),
 )
 
@@ -83,20 +83,20 @@ def judge(world: World, good: np.ndarray, lengths: Floats, is_second: bool, gene
     verdicts &= generator.random(ROWS) >= np.clip(world.by_length * np.log(lengths / 80), 0, 0.9)
     verdicts ^= generator.random(ROWS) < world.flip
     shift = generator.normal(0, world.shift)
-    turned = generator.random(ROWS) < abs(shift)
+    turned = generator.random(ROWS) < (shift / GOOD if shift > 0 else -shift / (1 - GOOD))
     return (np.where(turned, shift < 0, verdicts)).astype(np.float64)
 
 
 def find_variance(
-    asked: Callable[[], Floats], first: Floats, nights: int, generator: np.random.Generator
+    asked: Callable[[], Floats], first: Floats, again: tuple[int, int], generator: np.random.Generator
 ) -> Mapping[str, JudgeVariance]:
     """Return the variance of the judge, from rows that later runs asked about again."""
-    again = []
-    for _ in range(nights):
-        chosen, new = generator.permutation(ROWS)[:ASKED_AGAIN], asked()
-        again.append({NAMES[i]: (float(first[i]), float(new[i])) for i in chosen})
-    found = estimate_judge_variance(again, Bounds(0.0, 1.0))
-    return {} if found is None else {"m": found}
+    found = []
+    for _ in range(again[0]):
+        chosen, new = generator.permutation(ROWS)[: again[1]], asked()
+        found.append({NAMES[i]: (float(first[i]), float(new[i])) for i in chosen})
+    variance = estimate_judge_variance(found, Bounds(0.0, 1.0))
+    return {} if variance is None else {"m": variance}
 
 
 def simulate(world: World, seed: int) -> tuple[ChangeOutcome, Robustness | None, bool]:
@@ -122,7 +122,7 @@ def simulate(world: World, seed: int) -> tuple[ChangeOutcome, Robustness | None,
         return found.verdict, None, False
     noise = None
     if world.flip or world.shift:
-        variance = find_variance(lambda: judge(world, after, lengths[1], True, generator), b, world.nights, generator)
+        variance = find_variance(lambda: judge(world, after, lengths[1], True, generator), b, world.again, generator)
         noise = noise_of("m", [variance, variance], ROWS)
     decided = DecidedDifference(
         rows=pairs.rows,
