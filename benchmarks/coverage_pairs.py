@@ -249,7 +249,7 @@ def _unsure(generator: np.random.Generator) -> Callable[[], Floats]:
 
 
 def _lasting(generator: np.random.Generator) -> Callable[[], Floats]:
-    """Draw scores of 0 and 1, a fifth of which are answered anew every night."""
+    """Draw scores of 0 and 1, a fifth of which are answered again every night."""
     chance, scores = generator.beta(3, 0.6, ROWS), np.empty(0)
 
     def draw() -> Floats:
@@ -270,7 +270,7 @@ def _graded(generator: np.random.Generator) -> Callable[[], Floats]:
 NIGHTS = (
     Nights("0/1, a sixth of the rows come out either way", _unsure),
     Nights("the same, a drop of 0.037", _unsure, drop=0.037),
-    Nights("0/1, a fifth of the rows are answered anew", _lasting),
+    Nights("0/1, a fifth of the rows are answered again", _lasting),
     Nights("the same, a drop of 0.037", _lasting, drop=0.037),
     Nights("graded", _graded),
     Nights("graded, all rows fall by 0.01 at weekends", _graded, shift=-0.01),
