@@ -13,14 +13,14 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, expit, logit
 
 from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, pair_tables, serial_table
 from benchmarks.results_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, check_mean
 from metric_core.statistics import bounded_means
-from metric_core.statistics.bounded_means import BoundedMean, Bounds, are_enough
+from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance, split_variance
 from metric_core.statistics.resampling import Floats, Units
 from tasks.runtime.wording import format_percent
@@ -28,7 +28,6 @@ from tests.metric_core.statistics.worlds import (
     DIFFERENCES,
     GROUPED_SCORES,
     SCORES,
-    TOO_UNEVEN,
     UNEVEN,
     World,
     draw_groups,
@@ -83,6 +82,7 @@ def tables(runs: int) -> Iterator[str]:
     yield from serial_table(runs)
     yield from groups_table(runs)
     yield from weights_table(runs)
+    yield from probability_table(runs)
     yield from still_table(runs)
     yield from year_tables(runs)
     yield from judge_tables(runs)
@@ -130,13 +130,11 @@ def groups_table(runs: int) -> Iterator[str]:
     yield "\n### Groups of different sizes: intervals (95 %), gates at the threshold that pass, fail (5 %)\n\n"
     yield "| groups | as good as | mean | correlation | interval, 24e2997e | **interval** | **passes** | **fails** |\n"
     yield f"|{'---|' * 8}\n"
-    for name, sizes in (UNEVEN | TOO_UNEVEN).items():
+    for name, sizes in UNEVEN.items():
         counts = np.array(sizes, dtype=np.float64)
         groups = Units(counts, counts)
         for mean, correlation in ((0.8, 0.5), (0.8, 0.02), (0.5, 0.5), (0.95, 0.5)):
-            cells = [
-                str(cell) if are_enough(groups) else "none" for cell in cover_groups(counts, mean, correlation, runs)
-            ]
+            cells = list(map(str, cover_groups(counts, mean, correlation, runs)))
             before = cells[0] if groups.effective >= _EFFECTIVE_BEFORE else "none"
             yield f"| {name} | {groups.independent} | {mean:g} | {correlation:g} | {before} | {' | '.join(cells)} |\n"
 
@@ -175,6 +173,17 @@ def weights_table(runs: int) -> Iterator[str]:
                 ends = BoundedMean(units, SCORE, seed, draws=DRAWS).interval()
                 share.add(ends.low <= TOPICS.mean() <= ends.high, ends.high - ends.low)
         yield f"| {rows:,} | {' | '.join(map(str, shares))} |\n"
+
+
+def probability_table(runs: int) -> Iterator[str]:
+    """Yield a table of probabilities as scores of 300 claims, of which 75 % are supported."""
+    yield "\n### Probabilities as scores, of a share of 0.75: mean, intervals that contain it (95 % if calibrated)\n\n"
+    yield f"| judge | mean | interval |\n|{'---|' * 3}\n"
+    for name, factor in (("calibrated", 1.0), ("too sure", 1.8), ("not sure enough", 0.5)):
+        world = World("", lambda g, n, by=factor: expit(by * logit(g.beta(3, 1, n))), 0.75)
+        share = coverage(SCORE, runs, world, 300)
+        mean = float(world.draw(np.random.default_rng(3), 1_000_000).mean())
+        yield f"| {name} | {mean:.2f} | {share} |\n"
 
 
 def still_table(runs: int) -> Iterator[str]:

@@ -24,13 +24,21 @@ from metric_core.calibration import judge_error, sampled_labels, sure_answers, t
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
 from metric_core.calibration.estimates import ExactEstimate
-from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.calibration.judge_error import (
+    correct_mean,
+    describe_outside,
+    estimate_judge_error,
+    is_crooked,
+    lack_of_fit,
+)
 from metric_core.calibration.labels import Scale
+from metric_core.calibration.looks import LookedAt, tail_of_look
+from metric_core.calibration.random_sample import describe_strictness
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
 from metric_core.calibration.sure_answers import measure_sure_answers
 from metric_core.prompts.judge_questions import YES
 from metric_core.statistics.bounded_means import BoundedMean
-from metric_core.statistics.resampling import Floats, Interval, Units
+from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 from tasks.calibration.label_sampling import active_strata, draw, draw_from_strata
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
@@ -42,7 +50,6 @@ BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of label
 SIZES = (20, 50, 100)
 OWN = (20, 50, 100, 200, 400)
 GROUPS = (10, 20, 60)
-GROUPED = (50, 100, 200)
 CLAIMS = (30, 50, 100, 200)
 WAYS = {"uniform": "uniform", "strata": "by score (`--strata 5`)", "active": "`--active`"}
 PUBLIC: dict[str, Callable[[], list[Example]]] = {
@@ -53,6 +60,7 @@ PUBLIC: dict[str, Callable[[], list[Example]]] = {
     "QAMPARI nuggets": nuggets,
 }
 CASCADED = (100, 200, 400)
+LOOKS = {"every 50 labels up to 400": tuple(range(50, 401, 50)), "50, 80, ... 200": tuple(range(50, 201, 30))}
 CASCADES = ((0.05, 200), (0.05, 400), (0.1, 100), (0.1, 200), (0.1, 400), (0.2, 100))
 """Accepted share of disagreements, and number of labels."""
 VERDICTS = 2000
@@ -94,13 +102,6 @@ GROUP_SIZES: dict[str, Callable[[np.random.Generator], Floats]] = {
     "1 to 9 rows": lambda g: g.integers(1, 10, 200).astype(np.float64),
     "lognormal sizes": lambda g: np.maximum(1.0, np.round(np.exp(g.normal(1.2, 0.9, 200)))),
 }
-RANKED: dict[str, tuple[tuple[float, ...], float, int | None]] = {
-    "any number, close to the grade; equally many": ((0.2,) * 5, 0.12, None),
-    "any number, far from it; equally many": ((0.2,) * 5, 0.35, None),
-    "five numbers, close; equally many": ((0.2,) * 5, 0.15, 4),
-    "five numbers, far; 70 % of the best grade": ((0.03, 0.05, 0.07, 0.15, 0.7), 0.2, 4),
-}
-"""Scores and grades -> share of each grade, noise of the scores, and number of steps of the scores."""
 
 
 def main() -> None:
@@ -127,8 +128,8 @@ def tables(runs: int) -> Iterator[str]:
 
 def _tables(runs: int) -> Iterator[str]:
     heads = [f"{size} labels" for size in SIZES]
-    yield "**Labels from elsewhere.** Coverage of the bias-corrected mean (half width); in italics the jackknife and "
-    yield "Fieller's interval, where it exists; then passes of a gate whose bar is the true mean. "
+    yield "**Labels from elsewhere.** Coverage of the bias-corrected mean (half width); passes of a gate whose bar is "
+    yield "the true mean. "
     yield f"Runs of {RUN} rows.\n\n"
     yield _row("judge; good rows among labels, in the run", heads) + _row("---", ["---"] * len(SIZES))
     for name, judge in JUDGES.items():
@@ -146,16 +147,6 @@ def _tables(runs: int) -> Iterator[str]:
     yield _row("good rows", heads) + _row("---", ["---"] * len(SIZES))
     for share in (0.6, 0.9):
         yield _row(format_percent(share), [_figures(size, share, max(60, runs // 4)) for size in SIZES])
-    yield "\n**Rank correlations** of grades 1 to 5 and scores, which gates read for grades. Coverage of Spearman's "
-    yield "correlation and Kendall's tau (half width); share of lower ends of Spearman's above the true one.\n\n"
-    yield _row("scores; grades", heads) + _row("---", ["---"] * len(SIZES))
-    for name, (shares, noise, steps) in RANKED.items():
-        yield _row(name, [_ranks(shares, noise, steps, size, max(60, runs // 4)) for size in SIZES])
-    yield "\n**Groups.** Five rows per group, labels and errors of the judge correlated within groups (0.3): coverage "
-    yield "(half width) with groups; in italics as if rows were independent.\n\n"
-    yield _row("labels", [f"{size} labels in {size // 5} groups" for size in GROUPED]) + _row("---", ["---"] * 3)
-    yield _row("from elsewhere, 60 % good; 70 % good in the run", [_grouped_elsewhere(size, runs) for size in GROUPED])
-    yield _row("drawn from the run, 70 % good", [_grouped_own(size, runs) for size in GROUPED])
     yield "\n**Drawn by score.** Labels of a run of 1,000 rows, 70 % good, drawn from 5 strata of the score: coverage "
     yield "(half width), root mean square error; in italics drawn from all rows at once.\n\n"
     yield _row("judge", heads) + _row("---", ["---"] * len(SIZES))
@@ -175,6 +166,8 @@ def _tables(runs: int) -> Iterator[str]:
         title = f"right in {now[0]:.0%} of good, {now[1]:.0%} of bad rows".replace("%", " %")
         yield _row(title, [_audits(now, max(60, runs // 2))])
     yield from _cascade_worlds(runs)
+    yield from _look_tables(runs)
+    yield from _limit_tables(runs)
     yield "\n"
 
 
@@ -222,8 +215,9 @@ def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: 
 
 def _cascade_worlds(runs: int) -> Iterator[str]:
     yield "\n**Cascade.** Share of draws in which people disagree with at most 10 % of the verdicts that the cheaper "
-    yield "judge gives alone (nominal: at least 95 %); share of all verdicts that it so gives; in parentheses that "
-    yield f"if all labels were known. Runs of {VERDICTS:,} verdicts, each alone or five to a row, wrong together.\n\n"
+    yield "judge gives alone (nominal: at least 95 %), share of all verdicts that it so gives, in parentheses that "
+    yield "if all labels were known; the same with labels of the surer half (`--surest`). "
+    yield f"Runs of {VERDICTS:,} verdicts, each alone or five to a row, wrong together.\n\n"
     yield _row("wrong verdicts; rows", [f"{size} labels" for size in CASCADED]) + _row("---", ["---"] * len(CASCADED))
     generator = np.random.default_rng(31)
     number = np.arange(40 * VERDICTS)
@@ -233,12 +227,22 @@ def _cascade_worlds(runs: int) -> Iterator[str]:
             shared = generator.random(len(number))[unit]
             luck = np.where(generator.random(len(number)) < together, shared, generator.random(len(number)))
             wrong, groups = (luck < share(sureness)).astype(np.float64), list(map(str, unit))
-            cells = [_cascade(sureness, wrong, groups, 0.1, size, runs, VERDICTS) for size in CASCADED]
+            cells = [
+                "; ".join(_cascade(sureness, wrong, groups, 0.1, size, runs, VERDICTS, each) for each in (0.0, 0.5))
+                for size in CASCADED
+            ]
             yield _row(f"{name}; {rows}", cells)
 
 
 def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
-    sureness: Floats, wrong: Floats, groups: Sequence[str], most: float, size: int, runs: int, verdicts: int = 0
+    sureness: Floats,
+    wrong: Floats,
+    groups: Sequence[str],
+    most: float,
+    size: int,
+    runs: int,
+    verdicts: int = 0,
+    surest: float = 0.0,
 ) -> str:
     generator = np.random.default_rng(25)
     _, unit = np.unique(groups, return_inverse=True)
@@ -250,9 +254,11 @@ def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
         rows = np.concatenate(drawn)
         of_group = np.repeat(np.arange(len(drawn)), [len(each) for each in drawn])
         given = np.full(len(rows), np.nan)
-        labelled = generator.permutation(len(rows))[:size]
+        least = float(np.quantile(sureness[rows], surest))
+        labelled = generator.permutation(np.flatnonzero(sureness[rows] >= least))[:size]
         given[labelled] = wrong[rows[labelled]]
-        found = measure_sure_answers(sureness[rows], given, [str(number) for number in of_group]).choose(most)
+        names = [str(number) for number in of_group]
+        found = measure_sure_answers(sureness[rows], given, names, 1 - LEVEL, least if surest else 0.0).choose(most)
         stands = sureness >= (2.0 if found is None else found.least)
         held.append(not stands.any() or float(wrong[stands].mean()) <= most)
         saved.append(float(stands.mean()))
@@ -334,7 +340,7 @@ def _claims(way: str, size: int, runs: int) -> str:
 
 def _own_tables(runs: int) -> Iterator[str]:
     yield "\n**Labels drawn at random from the run** of 1,000 or 500 rows. Coverage (half width); in italics the "
-    yield "labels alone (Clopper and Pearson) of the same draws; share of runs with the best weight / with weight 1, "
+    yield "labels alone (Clopper and Pearson) of the same draws; share of runs with scores at weight 1/2 or 1, "
     yield "the others being labels alone; passes / failures of a gate whose bar is the true mean (nominal 5 %).\n\n"
     yield _row("judge; good rows; rows", [f"{size} labels" for size in OWN]) + _row("---", ["---"] * len(OWN))
     for name, judge in JUDGES.items():
@@ -377,7 +383,6 @@ def _cell(held: list[bool], widths: list[float]) -> str:
 def _elsewhere(judge: Draw, size: int, labelled: float, share: float, runs: int) -> str:
     generator = np.random.default_rng(1)
     held, widths, passed = [], [], []
-    before, before_widths = [], []
     for _ in range(runs):
         labels = _labels(generator, size, labelled)
         scores, run = judge(generator, labels), Units.from_values(judge(generator, _labels(generator, RUN, share)))
@@ -388,12 +393,7 @@ def _elsewhere(judge: Draw, size: int, labelled: float, share: float, runs: int)
         held.append(_covers(estimate.interval(), share))
         widths.append(_half(estimate.interval()))
         passed.append(estimate.strict_limits(0.05).low > share)
-        former = estimate_judge_error(labels, scores)
-        if former is not None:
-            interval = correct_mean(former, run).interval()
-            before.append(_covers(interval, share))
-            before_widths.append(_half(interval))
-    return f"{_cell(held, widths)}, *{_cell(before, before_widths)}*, {_percent(passed)}"
+    return f"{_cell(held, widths)}, {_percent(passed)}"
 
 
 def _own(judge: Draw, size: int, share: float, count: int, runs: int) -> str:
@@ -495,77 +495,6 @@ def _figures(size: int, share: float, runs: int) -> str:
     return f"{_percent(held['auroc'])}, {_percent(held['kappa'])}, {_percent(above)}"
 
 
-def _ranks(shares: tuple[float, ...], noise: float, steps: int | None, size: int, runs: int) -> str:
-    generator = np.random.default_rng(13)
-
-    def draw(rows: int) -> tuple[Floats, Floats]:
-        grades = generator.choice(len(shares), rows, p=shares) / (len(shares) - 1)
-        scores = np.clip(grades + generator.normal(0, noise, rows), 0, 1)
-        return grades, scores if steps is None else np.round(scores * steps) / steps
-
-    whole = draw(50_000)
-    figures = {"spearman": weighted_statistics.spearman, "kendall": weighted_statistics.kendall}
-    truth = {name: float(figure(*whole)(np.ones((1, 50_000)))[0]) for name, figure in figures.items()}
-    held: dict[str, list[bool]] = {name: [] for name in figures}
-    widths: dict[str, list[float]] = {name: [] for name in figures}
-    above = []
-    for seed in range(runs):
-        found = measure_human_agreement(LabelledScores(Scale.GRADED, *draw(size), (0.0, 1.0)), seed).figures
-        for name in figures:
-            if name in found and (interval := found[name].interval) is not None:
-                held[name].append(_covers(interval, truth[name]))
-                widths[name].append(_half(interval))
-                above += [interval.low > truth[name]] if name == "spearman" else []
-    return f"{', '.join(_cell(held[name], widths[name]) for name in figures)}, {_percent(above)}"
-
-
-def _of_groups(generator: np.random.Generator, rows: int, share: float, correlation: float = 0.3) -> Floats:
-    """Return 0/1 values of groups of five rows, correlated within them."""
-    means = generator.beta(share * (1 / correlation - 1), (1 - share) * (1 / correlation - 1), rows // 5)
-    return (generator.random(rows) < np.repeat(means, 5)).astype(np.float64)
-
-
-def _judge_of_groups(generator: np.random.Generator, labels: Floats) -> Floats:
-    """Return the answers of a judge that is right on 90 % of rows, and wrong on the rows of some groups together."""
-    right = _of_groups(generator, len(labels), 0.9)
-    return np.where(right > 0, labels, 1 - labels)
-
-
-def _grouped_elsewhere(size: int, runs: int) -> str:
-    generator = np.random.default_rng(15)
-    names, of_run = ([str(row // 5) for row in range(rows)] for rows in (size, RUN))
-    held: tuple[list[bool], list[bool]] = ([], [])
-    widths: tuple[list[float], list[float]] = ([], [])
-    for _ in range(runs):
-        labels, truth = _of_groups(generator, size, 0.6), _of_groups(generator, RUN, 0.7)
-        scores, run = _judge_of_groups(generator, labels), _judge_of_groups(generator, truth)
-        for way, groups in enumerate(((names, of_run), (None, None))):
-            error = estimate_judge_error(labels, scores, groups[0], (0.0, 1.0))
-            if error is not None:
-                interval = correct_mean(error, Units.from_values(run, groups[1])).interval()
-                held[way].append(_covers(interval, 0.7))
-                widths[way].append(_half(interval))
-    return f"{_cell(held[0], widths[0])}, *{_cell(held[1], widths[1])}*"
-
-
-def _grouped_own(size: int, runs: int) -> str:
-    generator = np.random.default_rng(17)
-    rows = [f"{number:04}" for number in range(1000)]
-    names = [f"{number // 5:03}" for number in range(1000)]
-    held: tuple[list[bool], list[bool]] = ([], [])
-    widths: tuple[list[float], list[float]] = ([], [])
-    for _ in range(runs):
-        truth = _of_groups(generator, 1000, 0.7)
-        scores, labels = _judge_of_groups(generator, truth), np.full(1000, np.nan)
-        chosen = (generator.choice(200, size // 5, replace=False)[:, None] * 5 + np.arange(5)).ravel()
-        labels[chosen] = truth[chosen]
-        for way, groups in enumerate((names, None)):
-            interval = estimate_label_mean(SampledLabels(rows, scores, labels, None, groups)).estimate.interval()
-            held[way].append(_covers(interval, 0.7))
-            widths[way].append(_half(interval))
-    return f"{_cell(held[0], widths[0])}, *{_cell(held[1], widths[1])}*"
-
-
 def _by_score(judge: Draw, size: int, runs: int) -> str:
     generator = np.random.default_rng(19)
     rows = [f"{number:04}" for number in range(1000)]
@@ -592,6 +521,86 @@ def _by_score(judge: Draw, size: int, runs: int) -> str:
             errors.append((found.value or 0.0) - 0.7)
         parts.append(f"{_cell(held, widths)}, {np.sqrt(np.mean(np.square(errors))):.3f}")
     return f"{parts[0]}; *{parts[1]}*"
+
+
+def _look_tables(runs: int) -> Iterator[str]:
+    yield "\n**Looks.** Share of samples of which at least one look errs (nominal: at most 5 %), with limits of a "
+    yield "single look; with those of counted looks. A gate errs if it passes / fails at a bar that is the true mean, "
+    yield "70 %.\n\n"
+    yield _row("what is looked at", list(LOOKS)) + _row("---", ["---"] * len(LOOKS))
+    for name in ("90 %, 90 %", "85 %, 75 %", "70 %, 60 %", "scores in between", "mostly 1"):
+        yield _row(f"gate; {name}", [_looked_gate(JUDGES[name], looks, runs) for looks in LOOKS.values()])
+    for name, share in SURENESS.items():
+        yield _row(f"cascade, 10 %; {name}", [_looked_cascade(share, looks, runs) for looks in LOOKS.values()])
+
+
+def _looked_gate(judge: Draw, looks: Sequence[int], runs: int) -> str:
+    generator = np.random.default_rng(41)
+    rows = [f"{number:04}" for number in range(1000)]
+    wrong = np.zeros((runs, 2, 2), dtype=np.bool_)
+    for run in range(runs):
+        truth = _labels(generator, 1000, 0.7)
+        scores, order = judge(generator, truth), generator.permutation(1000)
+        for look, size in enumerate(looks, start=1):
+            labels = np.full(1000, np.nan)
+            labels[order[:size]] = truth[order[:size]]
+            once = estimate_label_mean(SampledLabels(rows, scores, labels)).estimate
+            for way, estimate in enumerate((once, LookedAt.from_estimate(once, look))):
+                limits = estimate.strict_limits(0.05)
+                wrong[run, way] |= [limits.low > 0.7, limits.high < 0.7]
+    return "; ".join(" / ".join(_percent(wrong[:, way, end].tolist()) for end in (0, 1)) for way in (0, 1))
+
+
+def _looked_cascade(share: Callable[[Floats], Floats], looks: Sequence[int], runs: int) -> str:
+    generator = np.random.default_rng(43)
+    every = 0.5 + 0.5 * np.sqrt(generator.random(100_000))
+    risks = share(every)
+    wrong = np.zeros((runs, 2), dtype=np.bool_)
+    for run in range(runs):
+        sureness = 0.5 + 0.5 * np.sqrt(generator.random(VERDICTS))
+        said = (generator.random(VERDICTS) < share(sureness)).astype(np.float64)
+        order = generator.permutation(VERDICTS)
+        for look, size in enumerate(looks, start=1):
+            known = np.full(VERDICTS, np.nan)
+            known[order[:size]] = said[order[:size]]
+            for way, tail in enumerate((0.05, tail_of_look(0.05, look))):
+                point = measure_sure_answers(sureness, known, None, tail).choose(0.1)
+                wrong[run, way] |= point is not None and risks[every >= point.least].mean() > 0.1
+    return "; ".join(_percent(wrong[:, way].tolist()) for way in (0, 1))
+
+
+def _limit_tables(runs: int) -> Iterator[str]:
+    yield "\n**Near the limit of a judge** that was right in 90 % of good and 80 % of bad labelled rows: refused; "
+    yield "points among the intervals; passes of a gate at the true mean (nominal 5 %). 300 rows, 97 % good.\n\n"
+    sizes = (300, 100, 50)
+    yield _row("judge now, on good rows", [f"{size} labels" for size in sizes]) + _row("---", ["---"] * len(sizes))
+    for now in (0.97, 0.9):
+        yield _row(format_percent(now), [_near_limit(now, size, runs) for size in sizes])
+    yield "\n**People of different strictness**, 100 labels each of other rows: share of samples with a warning.\n\n"
+    yield _row("shares of yes", ["told"]) + _row("---", ["---"])
+    generator = np.random.default_rng(47)
+    for shares in ((0.85, 0.85), (0.85, 0.6), (0.9, 0.9, 0.9)):
+        given = [
+            {str(who): _labels(generator, 100, each).tolist() for who, each in enumerate(shares)} for _ in range(runs)
+        ]
+        yield _row(", ".join(map(format_percent, shares)), [_percent([bool(describe_strictness(of)) for of in given])])
+
+
+def _near_limit(now: float, size: int, runs: int) -> str:
+    generator = np.random.default_rng(45)
+    refused, points, passed = [], [], []
+    for _ in range(runs):
+        labels = _labels(generator, size, 0.7)
+        error = estimate_judge_error(labels, _binary(0.9, 0.8)(generator, labels), None, (0.0, 1.0))
+        run = Units.from_values(_binary(now, 0.8)(generator, _labels(generator, RUN, 0.97)))
+        if error is None:
+            continue
+        refused.append(bool(describe_outside(error, run)))
+        estimate = correct_mean(error, run)
+        interval = estimate.interval()
+        points.append(not refused[-1] and interval.low == interval.high)
+        passed.append(not refused[-1] and estimate.strict_limits(0.05).low > 0.97)
+    return f"{_percent(refused)}; {_percent(points)}; {_percent(passed)}"
 
 
 def _audits(now: tuple[float, float], runs: int) -> str:

@@ -4,7 +4,8 @@
 
 A world is 200 rows, or 40, each a claim and three passages. The judges read texts: one without a bias compares names,
 numbers and negations with every sentence, each other has one fault. A noisy one gives a share of its answers at random,
-more on some rows than on others. `--write` also puts the table into `benchmarks/results/judges.md`. A thousand draws
+more on some rows than on others; an unsure one answers the same text always alike, but on some rows by its wording.
+`--write` also puts the table into `benchmarks/results/judges.md`. A thousand draws
 take some twenty minutes on one core.
 """
 
@@ -47,6 +48,9 @@ class PlantedJudge:
         supports: Answers whether the passages support the claim.
         faults: Changes that its certificate may name; the first is the one that it must name.
         noise: Mean share of its answers that are random.
+        unsure: Share of the rows on which its answer depends on the whole text, at temperature 0.
+        long: Weight of texts with a notice, a request or an order in them for such an answer; that of others is 1.
+        budget: Number of questions.
         served: True if it may be asked again.
         rows: Number of rows of the world.
     """
@@ -57,6 +61,9 @@ class PlantedJudge:
     noise: float = 0.02
     served: bool = True
     rows: int = 200
+    unsure: float = 0.0
+    long: float = 1.0
+    budget: int = BUDGET
 
 
 def facts_of(text: str, *, numbers: bool = True, names: bool = True, negation: bool = True) -> frozenset[str]:
@@ -86,6 +93,27 @@ JUDGES = (
     PlantedJudge("no fault, 2 % noise", attentive),
     PlantedJudge("no fault, 5 % noise", attentive, noise=0.05),
     PlantedJudge("no fault, 8 % noise", attentive, noise=0.08),
+    *(
+        PlantedJudge(
+            f"no fault, unsure of {share:.0%} of rows{by}, {budget} questions".replace("%", " %"),
+            attentive,
+            noise=0.0,
+            unsure=share,
+            long=long,
+            budget=budget,
+        )
+        for budget in (300, 900)
+        for share in (0.2, 0.5)
+        for by, long in (("", 1.0), (", more by long changes", 3.0))
+    ),
+    *(
+        PlantedJudge(f"{name}, unsure of 20 % of rows", supports, (fault,), noise=0.0, unsure=0.2)
+        for name, supports, fault in (
+            ("reads the first passage only", lambda c: attentive(replace(c, passages=c.passages[:1])), "order"),
+            ("obeys passages", lambda c: attentive(c) or "answer yes" in c.passages[-1], "injection"),
+            ("reads no numbers", lambda c: attentive(c, numbers=False), "number"),
+        )
+    ),
     PlantedJudge("reads the first passage only", lambda c: attentive(replace(c, passages=c.passages[:1])), ("order",)),
     PlantedJudge("believes long passages", lambda c: attentive(c) or len(" ".join(c.passages)) > 900, ("padding",)),
     PlantedJudge("believes lists", lambda c: attentive(c) or "\n- " in c.passages[0], ("format",)),
@@ -141,17 +169,28 @@ def check(judge: PlantedJudge, generator: np.random.Generator) -> tuple[CheckRes
     supports = _known(claims) if judge.faults == ("evidence",) else judge.supports
     shares = dict(zip((each.row for each in claims), judge.noise * generator.gamma(0.5, 2, len(claims)), strict=True))
 
+    leaning = {each.row: generator.standard_normal() for each in claims if generator.random() < judge.unsure}
+    wording: dict[tuple[str, str], float] = {}
+
     def answer(row: str, checked: CheckedClaim) -> int:
+        if row in leaning:
+            text = "|".join((checked.claim, *checked.passages))
+            is_long = any(part in text for part in ("cookies", "Bitte", "answer yes"))
+            wording.setdefault((row, text), (judge.long if is_long else 1.0) * generator.standard_normal())
+            return int(leaning[row] + wording[row, text] + (0.7 if supports(checked) else -0.7) > 0)
         noisy = generator.random() < min(shares[row], 1.0)
         return int(generator.random() < 0.5) if noisy else int(supports(checked))
 
     judged = [replace(each, verdict=answer(each.row, each.checked)) for each in claims]
-    questions = choose_questions(judged, BUDGET, is_fixed=not judge.served)
+    questions = choose_questions(judged, judge.budget, is_fixed=not judge.served)
     moved = []
     for each in questions:
         before = answer(each.judged.row, each.changed) if each.change is REPEATED else each.judged.verdict
-        moved.append(Moved(each.change.name, each.judged.row, answer(each.judged.row, each.changed) != before))
-    return assess(moved), len(questions) + sum(each.change is REPEATED for each in questions)
+        now = answer(each.judged.row, each.changed)
+        moved.append(Moved(each.change.name, each.judged.row, now != before, before))
+    return assess(moved, float(np.mean([each.verdict for each in judged]))), len(questions) + sum(
+        each.change is REPEATED for each in questions
+    )
 
 
 def measure(judge: PlantedJudge, draws: int) -> str:
@@ -170,7 +209,8 @@ def measure(judge: PlantedJudge, draws: int) -> str:
     wanted = " or ".join(name for name in judge.faults if name in required)
     rate = float(np.mean([each.value for each in rates]))
     held = np.mean([each.interval is not None and each.interval.low <= rate <= each.interval.high for each in rates])
-    cells = (judge.name, wanted, share, f"{100 * others / draws:.1f} %", str(questions), f"{rate:.3f}", f"{held:.0%}")
+    held_text = f"{held:.0%}".replace("%", " %")
+    cells = (judge.name, wanted, share, f"{100 * others / draws:.1f} %", str(questions), f"{rate:.3f}", held_text)
     return f"| {' | '.join(cells)} |\n"
 
 

@@ -1,7 +1,6 @@
 """The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,14 @@ from prefect.runtime import flow_run
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate_plan
-from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
+from flows.execution.calibration_lookup import (
+    data_digest,
+    judge_name,
+    metric_fingerprint,
+    number_of_look,
+    recorded_judge_name,
+    sample_name,
+)
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
 from flows.planning.planner import plan_run, plan_source
@@ -22,13 +28,14 @@ from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
-from metric_core.calibration.label_needs import LabelsNeeded
-from metric_core.calibration.labels import Scale, describe_model_annotators
+from metric_core.calibration.labels import Scale, describe_model_annotators, guess_metric
+from metric_core.calibration.looks import tail_of_look
+from metric_core.calibration.random_sample import describe_strictness
 from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metrics.registry import default_suite
-from metric_core.stages import Stage
+from metric_core.statistics.resampling import LEVEL
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
     LabelScale,
@@ -64,8 +71,6 @@ _REFUSED = (
     "the scores do not depend on the grades along a straight line (p = {p:.2g}), so that a mean score does not "
     "determine a mean grade"
 )
-_PREFIXES = ("label_", "human_", "gold_")
-_SHORTEST_NAME = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class CalibrationResult:
         kept: File that later runs read; None if it was not saved.
         audit: Result of an audit; None if none was asked for.
         corrected: Bias-corrected mean of the metric; None if there is none.
-        needed: Number of labels that would halve its interval; None if there is none.
+        needed: Number of more labels that would halve its interval; None if none would.
         warnings: Sentences on what could not be reported to Prefect.
     """
 
@@ -86,7 +91,7 @@ class CalibrationResult:
     kept: str | None
     audit: Audit | None = None
     corrected: CorrectedMeanRecord | None = None
-    needed: LabelsNeeded | None = None
+    needed: int | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -138,7 +143,7 @@ def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
         judge = judge_name(plan, models, ready.metric)
     run = FinishedRun(evaluation.folder)
     rows = pair_labels(run, ready.metric, ready.data, request.rules)
-    look = _number_of_look(request, run, ready.metric, ready.data, identity)
+    look = number_of_look(request, run, ready.metric, ready.data, identity)
     calibration = _measure(request, run, ready.metric, ready.data, rows, (identity, judge), look)
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
@@ -192,7 +197,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     recorded = run.record.calibration
     name = recorded_judge_name(run.record, metric)
     identity = recorded.identities.get(metric.key, "")
-    look = _number_of_look(request, run, metric, data, identity)
+    look = number_of_look(request, run, metric, data, identity)
     cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random, look=look)
     rows = replace(rows, of_run=weigh(rows.of_run, run), warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     calibration = _measure(request, run, metric, data, rows, (identity, name), look)
@@ -247,7 +252,7 @@ def prepare_calibration(request: CalibrationRequest) -> Ready:
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
     requested = config.requests() or default_suite(available_columns(config.source, options), config.can_rate)
-    metric = requested[0] if len(requested) == 1 else _guess_metric(request, requested)
+    metric = requested[0] if len(requested) == 1 else guess_metric(request.label, requested)
     metrics = (metric.key,) if config.metrics is None else (config.metrics[requested.index(metric)],)
     return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)
 
@@ -264,7 +269,7 @@ def _metric_of_run(request: CalibrationRequest, run: FinishedRun) -> MetricReque
     """Return the metric of a run that the labels are about."""
     computed = run.requests
     if request.metric is None:
-        return computed[0] if len(computed) == 1 else _guess_metric(request, computed)
+        return computed[0] if len(computed) == 1 else guess_metric(request.label, computed)
     found = [
         metric for metric in computed if request.metric in (metric.key, metric.metric.name, *metric.metric.aliases)
     ]
@@ -272,23 +277,6 @@ def _metric_of_run(request: CalibrationRequest, run: FinishedRun) -> MetricReque
         names = ", ".join(metric.key for metric in computed)
         raise ConfigError(f"the run {run.folder} has no metric {request.metric!r}; it has: {names}")
     return found[0]
-
-
-def _guess_metric(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
-    """Return the metric that the labels are about, guessed from the name of their column."""
-    label = request.label.casefold().replace("-", "_")
-    for prefix in _PREFIXES:
-        label = label.removeprefix(prefix)
-    matching = [metric for metric in possible if _is_about(label, metric)]
-    if len(matching) == 1:
-        return matching[0]
-    names = ", ".join(metric.key for metric in matching or possible)
-    raise ConfigError(f"which metric are the labels in {request.label!r} about? Name it with --metric: {names}")
-
-
-def _is_about(label: str, request: MetricRequest) -> bool:
-    names = (request.metric.name, *request.metric.aliases)
-    return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
 def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
@@ -300,7 +288,9 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
     judge: tuple[str, JudgeName],
     look: int,
 ) -> Calibration:
-    agreement = measure_human_agreement(rows.judged, request.seed)
+    counts = {name: len(labels) for name, labels in data.annotators.items()}
+    said = (describe_model_annotators(counts, judge[1].model), describe_strictness(data.annotators))
+    agreement = measure_human_agreement(rows.judged, request.seed, 1 - tail_of_look(1 - LEVEL, look))
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=judge[0],
@@ -310,22 +300,22 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
         parameters=dict(metric.parameters),
         verdict=run.record.config.verdict,
         source=request.config.source or STORED,
-        data=_data_digest(run, data),
-        sample=_sample_name(request, run),
+        data=data_digest(run, data),
+        sample=sample_name(request, run),
         look=look,
         label=request.label,
         positive=request.positive,
-        annotators=dict(data.annotators),
+        annotators=counts,
         scale=rows.judged.scale,
         span=rows.span,
         counts=rows.counts,
         seed=request.seed,
         versions={"rag-assay": version()},
-        **_results(agreement, rows, describe_model_annotators(data.annotators, judge[1].model)),
+        **_results(agreement, rows, said),
     )
 
 
-def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dict[str, Any]:
+def _results(agreement: HumanAgreement, rows: PairedLabels, warnings: Sequence[str]) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     arguments = (judged.labels, judged.scores, judged.groups)
@@ -333,13 +323,11 @@ def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dic
     refused = rows.selected or (_REFUSED.format(p=curve) if is_crooked(curve) else "")
     return {
         "figures": agreement.figures,
-        "best": agreement.best,
-        "middle": agreement.middle,
         "map": agreement.map,
         "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,
         "warnings": (
-            *filter(None, (warning, *rows.warnings)),
+            *filter(None, (*warnings, *rows.warnings)),
             *([f"no bias-corrected mean: {refused}"] if refused else []),
         ),
     }
@@ -373,36 +361,13 @@ def _audit(run: FinishedRun, key: str, known: CalibratedMetric | None, calibrati
     )
 
 
-def _number_of_look(
-    request: CalibrationRequest, run: FinishedRun, metric: MetricRequest, data: LabelledData, identity: str
-) -> int:
-    """Return the number of this look at a sample: those in ASSAY_HOME count, and the last one of the run."""
-    last = []
-    with suppress(ConfigError):  # there is none, or none that can be used
-        last.append(calibration_files.load_calibration(run.folder / CALIBRATION))
-    where = (identity, metric.key, _sample_name(request, run))
-    return calibration_files.count_looks(*where, _data_digest(run, data), last)
-
-
-def _sample_name(request: CalibrationRequest, run: FinishedRun) -> str:
-    """Return the name of what labels were drawn from: the run, or the source of labels from elsewhere."""
-    if request.run is not None:
-        return f"run {run.record.run_id}"
-    return f"{request.config.source}, {request.label}"
-
-
-def _data_digest(run: FinishedRun, data: LabelledData) -> str:
-    digests = run.record.stages[Stage.SAMPLES].digests
-    return calibration_files.digest_label_rows([*digests, *sorted(data.labels.values.items())])
-
-
 def _entry(calibration: Calibration) -> CalibratedMetric:
     return calibration.to_record(calibration.verdict, applied=False)
 
 
 def _write_to_run(
     folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: CalibratedMetric
-) -> tuple[CorrectedMeanRecord | None, LabelsNeeded | None]:
+) -> tuple[CorrectedMeanRecord | None, int | None]:
     """Write labels and calibration to the run of the labelled rows.
 
     Returns:

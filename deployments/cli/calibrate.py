@@ -2,7 +2,6 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +17,8 @@ from deployments.local_server import start_server, use_server
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
-from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
-from tasks.calibration.calibration_files import Calibration, load_saved
+from tasks.calibration.calibration_files import load_saved
 from tasks.documents.blocks import make_table
 from tasks.documents.calibration.calibration_text import (
     annotator_lines,
@@ -203,8 +201,7 @@ def calibrate(
         audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
         corrected = None if result.corrected is None else result.corrected.to_json()
         facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": corrected}
-        facts["needed"] = None if result.needed is None else asdict(result.needed)
-        stdout.print_json(json.dumps({**facts, **content}))
+        stdout.print_json(json.dumps({**facts, "needed": result.needed, **content}))
     else:
         _print(result)
 
@@ -292,7 +289,6 @@ def _print(result: "CalibrationResult") -> None:
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
     for line in [
         *annotator_lines(calibration),
-        *_lines(calibration),
         *reach_lines(calibration),
         *sureness_lines(calibration),
         *results,
@@ -301,18 +297,3 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(f"run folder: {result.folder}")
     if result.kept is not None:
         stdout.print(f"saved: {result.kept}")
-
-
-def _lines(calibration: Calibration) -> list[str]:
-    matrices = {"at the best threshold": calibration.best, "at the middle": calibration.middle}
-    lines = [f"{threshold}: {_confusion(matrix)}" for threshold, matrix in matrices.items() if matrix is not None]
-    if calibration.map is None:
-        return [*lines, "no probability map: the judge returns no probabilities for this metric"]
-    return [*lines, f"probability map: slope {calibration.map.slope:.3f}, intercept {calibration.map.intercept:.3f}"]
-
-
-def _confusion(confusion: Confusion) -> str:
-    return (
-        f"both yes {confusion.both}, both no {confusion.neither}, only the judge yes {confusion.judge_only}, "
-        f"only people yes {confusion.people_only}"
-    )

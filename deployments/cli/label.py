@@ -46,6 +46,10 @@ def label(
     active: Annotated[
         bool, typer.Option("--active", help="Draw more where the judge is unsure, or the judges of a panel disagree.")
     ] = False,
+    surest: Annotated[
+        bool,
+        typer.Option("--surest", help="Draw from the verdicts that the cheaper judge of a cascade is surest of."),
+    ] = False,
     strata: Annotated[
         int | None,
         typer.Option(
@@ -93,6 +97,7 @@ def label(
             by=by,
             strata=strata,
             is_active=active,
+            is_surest=surest,
             seed=SEED if seed is None else seed,
         )
         sample = draw_sample(finished, options)
@@ -163,7 +168,7 @@ def _default_question(run: FinishedRun, metric: str) -> str:
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:
     settled, what = found.known.settled, "claims" if found.is_claims else "rows"
-    by = ", ".join(f"{name} ({count:,})" for name, count in settled.annotators.items())
+    by = ", ".join(f"{name} ({len(labels):,})" for name, labels in settled.annotators.items())
     stdout.print(f"{len(found.known.by_key):,} {what} of {run} are labelled for {metric}, by {by or 'nobody'}")
     if settled.shared:
         alpha = "unknown: all labels are the same" if settled.alpha is None else f"{settled.alpha:.2f}"

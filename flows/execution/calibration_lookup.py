@@ -7,9 +7,11 @@ metric's settings and of the fingerprints that the stages would have if the metr
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flows.config.calibration_request import CalibrationRequest
 from flows.planning.capabilities import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
@@ -19,6 +21,7 @@ from metric_core.errors import ConfigError
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
+from tasks.calibration.label_pairing import LabelledData
 from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import fingerprint_stage
 from tasks.models.judges.routed_judge import roles_of
@@ -28,7 +31,9 @@ from tasks.options.settings import Settings
 from tasks.record.judge_quality import CalibrationRecord
 from tasks.record.run_record import RunRecord
 from tasks.record.stored_figures import JudgeName
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import judge_of_kind
+from tasks.runs.run_folder import CALIBRATION
 from tasks.stages.aggregation import AggregationSettings
 
 
@@ -78,6 +83,30 @@ def recorded_judge_name(record: RunRecord, request: MetricRequest) -> JudgeName:
     """Return the name of the judge whose answers were the scores of a metric in a finished run."""
     judge = judge_of_kind(record, scoring_kinds(request))
     return JudgeName(judge.backend, judge.model, judge.revision)
+
+
+def number_of_look(
+    request: CalibrationRequest, run: FinishedRun, metric: MetricRequest, data: LabelledData, identity: str
+) -> int:
+    """Return the number of this look at a sample: those in ASSAY_HOME count, and the last one of the run."""
+    last = []
+    with suppress(ConfigError):  # there is none, or none that can be used
+        last.append(calibration_files.load_calibration(run.folder / CALIBRATION))
+    where = (identity, metric.key, sample_name(request, run))
+    return calibration_files.count_looks(*where, data_digest(run, data), last)
+
+
+def sample_name(request: CalibrationRequest, run: FinishedRun) -> str:
+    """Return the name of what labels were drawn from: the run, or the source of labels from elsewhere."""
+    if request.run is not None:
+        return f"run {run.record.run_id}"
+    return f"{request.config.source}, {request.label}"
+
+
+def data_digest(run: FinishedRun, data: LabelledData) -> str:
+    """Return the digest of the rows of a run and their labels."""
+    digests = run.record.stages[Stage.SAMPLES].digests
+    return calibration_files.digest_label_rows([*digests, *sorted(data.labels.values.items())])
 
 
 def find_agreement(plan: RunPlan, models: RunModels) -> CalibrationRecord:

@@ -1,6 +1,6 @@
 """Measure the agreement of a judge with people, with bootstrap intervals, and fit a map of its probabilities.
 
-Everything fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
+The threshold above which a score counts as yes is evaluated on rows that it was not fitted to. Grouped rows are
 resampled together and never split between fitting and evaluation.
 
 Resamples give every row, or group of rows, a random weight (a Bayesian bootstrap), choose the threshold again, and add
@@ -19,32 +19,20 @@ import numpy as np
 from metric_core.calibration import weighted_statistics as weighted
 from metric_core.calibration.figure_intervals import correlation_interval, error_interval, quantile_interval
 from metric_core.calibration.labels import Scale
-from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
+from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
 from metric_core.statistics.bounded_means import are_enough
-from metric_core.statistics.resampling import SEED, Floats, Interval, Units
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
 FOLDS = 5
 
 FIGURES: dict[str, str] = {
-    "auroc": "AUROC of the score",
-    "auroc_probability": "AUROC of the probabilities",
-    "kappa": "Cohen's kappa at the best threshold",
-    "agreement": "agreement at the best threshold",
-    "balanced_accuracy": "balanced accuracy at the best threshold",
-    "threshold": "best threshold of the score",
-    "kappa_middle": "Cohen's kappa at the middle",
-    "agreement_middle": "agreement at the middle",
-    "balanced_accuracy_middle": "balanced accuracy at the middle",
+    "auroc": "AUROC",
+    "kappa": "Cohen's kappa",
     "spearman": "Spearman's correlation",
-    "kendall": "Kendall's tau",
-    "mae": "mean absolute error",
-    "mae_mapped": "mean absolute error, mapped",
-    "brier": "Brier score",
-    "brier_mapped": "Brier score, mapped",
+    "agreement": "agreement",
     "calibration_error": "calibration error",
-    "calibration_error_mapped": "calibration error, mapped",
 }
 """Name of a figure -> title, in display order."""
 
@@ -89,22 +77,12 @@ class LabelledScores:
 class Figure:
     """A figure with its 95 % bootstrap interval.
 
-    That of a calibration error goes from 0 to a limit. It is None for fewer than five rows, or effective groups of
-    rows, and if the figure is undefined for too many resamples.
+    That of a calibration error goes from 0 to a limit. It is None for too few rows or groups
+    of rows, and if the figure is undefined for too many resamples.
     """
 
     value: float
     interval: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Counts of rows by the answers of people and of the judge, yes or no."""
-
-    both: int
-    judge_only: int
-    people_only: int
-    neither: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +91,10 @@ class HumanAgreement:
 
     Args:
         figures: Figures by name, see FIGURES; figures that are undefined for the data are missing.
-        best: Counts at the threshold with the best kappa, which is chosen for each row without that row.
-        middle: Counts at the middle of the range of the metric.
         map: Map of the judge's probabilities, fitted to all rows.
     """
 
     figures: dict[str, Figure]
-    best: Confusion | None = None
-    middle: Confusion | None = None
     map: ProbabilityMap | None = None
 
 
@@ -163,94 +137,60 @@ class _Measure:
     is_correlation: bool = False
     is_error: bool = False
 
-    def interval(self, drawn: Sequence[Floats], units: Units) -> Interval | None:
+    def interval(self, drawn: Sequence[Floats], units: Units, level: float) -> Interval | None:
         if self.is_correlation:
-            return correlation_interval(self.value, drawn, units.effective)
-        return error_interval(self.value, drawn) if self.is_error else quantile_interval(drawn, units)
+            return correlation_interval(self.value, drawn, units.effective, level)
+        return error_interval(self.value, drawn, level) if self.is_error else quantile_interval(drawn, units, level)
 
 
-def measure_human_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
+def measure_human_agreement(judged: LabelledScores, seed: int = SEED, level: float = LEVEL) -> HumanAgreement:
     """Measure the agreement of a judge with people, and fit the map of its probabilities.
 
     Args:
         judged: Labels and scores of at least two rows.
         seed: Seed of resampling and of the split into folds.
+        level: Confidence level of the intervals.
 
     >>> judged = LabelledScores(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
-    >>> agreement = measure_human_agreement(judged)
-    >>> agreement.figures["auroc"].value, agreement.middle
-    (0.75, Confusion(both=1, judge_only=1, people_only=1, neither=1))
+    >>> measure_human_agreement(judged).figures["auroc"].value
+    0.75
     """
     units = _units(judged)
-    folds = _folds(judged.labels, units, seed)
-    mapped = fitted = None
+    fitted = None
     if judged.predict is not None and judged.probabilities is not None:
         fitted = fit_map(judged.labels, np.arange(len(judged.labels)), judged.predict)
-        mapped = predict_out_of_sample(judged.labels, folds, judged.predict) if len(folds) > 1 else None
-    measures = dict(_probability_measures(judged, mapped, units))
-    best = middle = None
-    if judged.scale is Scale.BINARY:
-        labels = judged.labels > 0.5
-        predict = _predict_out_of_sample(labels, judged.scores, folds)
-        measures |= _binary_measures(judged, labels, predict)
-        best = None if predict is None else _confusion(labels, predict(judged.row_weights[None])[0])
-        middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
-    else:
-        measures |= _graded_measures(judged, mapped)
-    figures = _figures(measures, units, judged.row_weights, seed)
-    return HumanAgreement({name: figures[name] for name in FIGURES if name in figures}, best, middle, fitted)
+    is_binary = judged.scale is Scale.BINARY
+    measures = _binary_measures(judged, units, seed) if is_binary else _graded_measures(judged)
+    if judged.probabilities is not None:
+        measures["calibration_error"] = _measure_calibration(judged, judged.probabilities, units)
+    figures = _figures(measures, units, judged.row_weights, seed, level)
+    return HumanAgreement({name: figures[name] for name in FIGURES if name in figures}, fitted)
 
 
-_THRESHOLD_FIGURES: Mapping[str, Callable[[weighted.Counts], Floats]] = {
-    "agreement": weighted.agreement_of,
-    "kappa": weighted.kappa_of,
-    "balanced_accuracy": weighted.balanced_accuracy_of,
-}
+def _binary_measures(judged: LabelledScores, units: Rows, seed: int) -> dict[str, _Measure]:
+    """Return AUROC, and kappa and agreement at the best threshold of the other folds.
 
-
-def _binary_measures(judged: LabelledScores, labels: Booleans, at_best: _Answers | None) -> dict[str, _Measure]:
-    measures = {
-        "auroc": _measure_auroc(labels, judged.scores, judged.row_weights),
-        "threshold": _measure(weighted.best_threshold(labels, judged.scores), judged.row_weights),
-    }
-    if judged.predict is not None and judged.probabilities is not None:
-        measures["auroc_probability"] = _measure_auroc(labels, judged.probabilities, judged.row_weights)
-    if at_best is not None:
-        measures |= _measures_at(labels, at_best, "", judged.row_weights, is_chosen=True)
-    if judged.bounds is not None:
-        middle = _above_middle(judged.scores, judged.bounds)
-        measures |= _measures_at(labels, lambda _: middle, "_middle", judged.row_weights, is_chosen=False)
-    return measures
-
-
-def _measures_at(
-    labels: Booleans, predict: _Answers, suffix: str, row_weights: Floats, *, is_chosen: bool
-) -> dict[str, _Measure]:
-    """Return the figures of a judge's answers.
-
-    Args:
-        labels: Answers of people.
-        predict: Function from weights to the judge's answers, for which it may choose a threshold.
-        suffix: End of the names of the figures.
-        is_chosen: True if the threshold is chosen again. Resamples then leave rows out, since the choice varies more
-            where rows are missing, and light pseudo-rows are enough.
+    Resamples choose the threshold again. They leave rows out, since the choice varies more where rows are missing, and
+    light pseudo-rows are enough.
     """
+    labels, row_weights = judged.labels > 0.5, judged.row_weights
+    measures = {"auroc": _measure_auroc(labels, judged.scores, row_weights)}
+    predict = _predict_out_of_sample(labels, judged.scores, _folds(judged.labels, units, seed))
+    if predict is None:
+        return measures
 
     @lru_cache(maxsize=1)
     def count(resamples: _Resamples) -> weighted.Counts:
-        weights = resamples.drawn if is_chosen else resamples.weights
-        counts = weighted.confusion_counts(labels, predict(weights))(weights)
+        counts = weighted.confusion_counts(labels, predict(resamples.drawn))(resamples.drawn)
         both, judge_only, people_only, neither = (
-            part + pseudo
-            for part, pseudo in zip(counts, (resamples.light if is_chosen else resamples.pseudo).T, strict=True)
+            part + pseudo for part, pseudo in zip(counts, resamples.light.T, strict=True)
         )
         return both, judge_only, people_only, neither
 
     observed = weighted.confusion_counts(labels, predict(row_weights[None]))(row_weights[None])
-    return {
-        f"{name}{suffix}": _Measure(float(figure(observed)[0]), _after(count, figure))
-        for name, figure in _THRESHOLD_FIGURES.items()
-    }
+    for name, figure in {"kappa": weighted.kappa_of, "agreement": weighted.agreement_of}.items():
+        measures[name] = _Measure(float(figure(observed)[0]), _after(count, figure))
+    return measures
 
 
 def _after(count: Callable[[_Resamples], weighted.Counts], figure: Callable[[weighted.Counts], Floats]) -> Resampled:
@@ -277,26 +217,13 @@ def _measure_mean(values: Floats, row_weights: Floats) -> _Measure:
     )
 
 
-def _measure(statistic: Statistic, row_weights: Floats) -> _Measure:
-    return _Measure(float(statistic(row_weights[None])[0]), lambda resamples: statistic(resamples.weights))
-
-
-def _graded_measures(judged: LabelledScores, mapped: Floats | None) -> dict[str, _Measure]:
-    whole = judged.row_weights[None]
-    ranks = {
-        "spearman": weighted.spearman(judged.labels, judged.scores),
-        "kendall": weighted.kendall(judged.labels, judged.scores),
-    }
-    measures = {
-        name: _Measure(float(ranked(whole)[0]), _of_drawn(ranked), is_correlation=True)
-        for name, ranked in ranks.items()
-    }
+def _graded_measures(judged: LabelledScores) -> dict[str, _Measure]:
+    ranked = weighted.spearman(judged.labels, judged.scores)
+    value = float(ranked(judged.row_weights[None])[0])
+    measures = {"spearman": _Measure(value, _of_drawn(ranked), is_correlation=True)}
     if judged.bounds is not None:
-        measures["mae"] = _measure_mean(
-            np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels), judged.row_weights
-        )
-        if mapped is not None:
-            measures["mae_mapped"] = _measure_mean(np.abs(mapped - judged.labels), judged.row_weights)
+        agreed = 1 - np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels)
+        measures["agreement"] = _measure_mean(agreed, judged.row_weights)
     return measures
 
 
@@ -304,13 +231,10 @@ def _of_drawn(statistic: Statistic) -> Resampled:
     return lambda resamples: statistic(resamples.drawn)
 
 
-def _probability_measures(judged: LabelledScores, mapped: Floats | None, units: Rows) -> Iterator[tuple[str, _Measure]]:
-    for name, predicted in (("", judged.probabilities), ("_mapped", mapped)):
-        if predicted is not None:
-            yield f"brier{name}", _measure_mean((predicted - judged.labels) ** 2, judged.row_weights)
-            error = weighted.calibration_error(judged.labels, predicted, units, judged.row_weights)
-            deviation = weighted.calibration_deviation(judged.labels, predicted, judged.row_weights)
-            yield f"calibration_error{name}", _Measure(error, _of_errors(deviation), is_error=True)
+def _measure_calibration(judged: LabelledScores, predicted: Floats, units: Rows) -> _Measure:
+    error = weighted.calibration_error(judged.labels, predicted, units, judged.row_weights)
+    deviation = weighted.calibration_deviation(judged.labels, predicted, judged.row_weights)
+    return _Measure(error, _of_errors(deviation), is_error=True)
 
 
 def _of_errors(deviation: Callable[[Floats, Floats], Floats]) -> Resampled:
@@ -324,14 +248,6 @@ def scale_to_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
     [0.0, 0.5]
     """
     return (values - bounds[0]) / (bounds[1] - bounds[0])
-
-
-def _above_middle(scores: Floats, bounds: tuple[float, float]) -> Booleans:
-    return scores >= (bounds[0] + bounds[1]) / 2
-
-
-def _confusion(labels: Booleans, predicted: Booleans) -> Confusion:
-    return Confusion(*(int(of[0]) for of in weighted.confusion_counts(labels, predicted)(np.ones((1, len(labels))))))
 
 
 def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> _Answers | None:
@@ -374,14 +290,18 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
     return [rows for number in range(min(FOLDS, count)) if len(rows := np.flatnonzero(fold_of[units] == number))]
 
 
-def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int) -> dict[str, Figure]:
+def _figures(
+    measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int, level: float
+) -> dict[str, Figure]:
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
     values: dict[str, list[Floats]] = {name: [] for name in known}
     for resamples in _resamples(units, row_weights, seed) if are_enough(groups) else ():
         for name, measure in known.items():
             values[name].append(measure.resampled(resamples))
-    return {name: Figure(measure.value, measure.interval(values[name], groups)) for name, measure in known.items()}
+    return {
+        name: Figure(measure.value, measure.interval(values[name], groups, level)) for name, measure in known.items()
+    }
 
 
 def _resamples(units: Rows, row_weights: Floats, seed: int) -> Iterator[_Resamples]:

@@ -15,7 +15,7 @@ _CORRELATED = 2
 """Number of parameters that a correlation fits."""
 
 
-def correlation_interval(value: float, drawn: Sequence[Floats], units: float) -> Interval | None:
+def correlation_interval(value: float, drawn: Sequence[Floats], units: float, level: float = LEVEL) -> Interval | None:
     """Return the interval of a correlation: Fisher's scale, the deviation of resamples, Student's quantiles.
 
     Args:
@@ -32,12 +32,12 @@ def correlation_interval(value: float, drawn: Sequence[Floats], units: float) ->
     from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
 
     middle, scaled = (np.arctanh(np.clip(of, -_MOST_CORRELATED, _MOST_CORRELATED)) for of in (value, finite))
-    reach = float(stdtrit(units - _CORRELATED, (1 + LEVEL) / 2)) * float(scaled.std())
+    reach = float(stdtrit(units - _CORRELATED, (1 + level) / 2)) * float(scaled.std())
     return Interval(min(value, float(np.tanh(middle - reach))), max(value, float(np.tanh(middle + reach))))
 
 
-def error_interval(value: float, drawn: Sequence[Floats]) -> Interval | None:
-    """Return the interval of an error that cannot be below 0: from 0 to its upper 95 % limit.
+def error_interval(value: float, drawn: Sequence[Floats], level: float = LEVEL) -> Interval | None:
+    """Return the interval of an error that cannot be below 0: from 0 to its upper limit.
 
     Args:
         drawn: Distances of resamples from the data, in batches, see `calibration_deviation`.
@@ -46,7 +46,7 @@ def error_interval(value: float, drawn: Sequence[Floats]) -> Interval | None:
     Interval(low=0.0, high=0.69)
     """
     finite = _finite(drawn)
-    return None if finite is None else Interval(0.0, round(min(1.0, value + float(np.quantile(finite, LEVEL))), 12))
+    return None if finite is None else Interval(0.0, round(min(1.0, value + float(np.quantile(finite, level))), 12))
 
 
 def _finite(drawn: Sequence[Floats]) -> Floats | None:
@@ -56,7 +56,7 @@ def _finite(drawn: Sequence[Floats]) -> Floats | None:
     return None if len(finite) < max(2, len(values) / 2) else finite
 
 
-def quantile_interval(drawn: Sequence[Floats], units: Units) -> Interval | None:
+def quantile_interval(drawn: Sequence[Floats], units: Units, level: float = LEVEL) -> Interval | None:
     """Return the interval between quantiles of resamples; None if the figure is undefined for too many of them.
 
     Args:
@@ -70,5 +70,5 @@ def quantile_interval(drawn: Sequence[Floats], units: Units) -> Interval | None:
     finite = _finite(drawn)
     if finite is None:
         return None
-    low, high = np.quantile(finite, [units.widen_tail(tail) for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)])
+    low, high = np.quantile(finite, [units.widen_tail(tail) for tail in ((1 - level) / 2, (1 + level) / 2)])
     return Interval(float(low), float(high))

@@ -1,21 +1,32 @@
 """Choose the questions of a judge's certificate, and decide from the verdicts which planted changes moved them wrongly.
 
-A change that must not move a verdict is named if it moves more verdicts than asking again does: the one-sided exact
-test of Fisher on the numbers of moved verdicts. A judge in this process answers every repetition alike, which is known
-without asking. Repetitions, and changes that must move a verdict, are named if more than a tolerated share of the
-verdicts is wrong (exact binomial test). All tests of a certificate together name one of a judge without any in at most
-5 of 100 certificates (Holm).
+A judge that is unsure of some claims decides otherwise after any change of the text, which is no fault of one change.
+So a change that must not move a verdict is named only if it moves more verdicts than the other such changes do together
+(one-sided exact test of Fisher). Some of them change more of a text than others. A change that can mislead a judge in
+one direction, as all but another order can, is named only if it also makes the judge say yes more often, or less often
+(exact binomial test of the direction of the verdicts that moved). Changes that must move a verdict are named if they
+leave more than a tolerated share (exact binomial test), more than what idle changes move, and more than the other
+changes that must move leave, or than half; repetitions if more than a tolerated share moves. All tests of a certificate
+together name a change of a judge without faults in at most 5 of 100 certificates (Holm).
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from metric_core.calibration.calibrate import Figure
-from metric_core.calibration.planted_changes import CHANGES, LATER, REPEATED, CheckedClaim, Effect, PlantedChange
+from metric_core.calibration.planted_changes import (
+    CHANGES,
+    LATER,
+    REPEATED,
+    CheckedClaim,
+    Direction,
+    Effect,
+    PlantedChange,
+)
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, estimate_interval
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import SEED, Units
@@ -25,6 +36,10 @@ TOLERATED_REPETITIONS = 0.05
 
 TOLERATED_UNMOVED = 0.1
 """Share of verdicts that a change may leave although it must move them: a rule may miss what a claim is about."""
+
+_BLIND = 0.5
+"""Share of verdicts from which a change that leaves them is a fault even if the others leave as many."""
+_REPETITIONS = frozenset({REPEATED.name, LATER.name})
 
 LEVEL = 0.05
 """Share of certificates of faultless judges that name a change."""
@@ -68,11 +83,13 @@ class Moved:
         change: Name of the change.
         row: Id of the row that the claim is from.
         moved: True if the verdict is another one.
+        was: Verdict before the change, 1 if the passages support the claim, else 0.
     """
 
     change: str
     row: str
     moved: bool
+    was: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,22 +172,29 @@ def _choose(change: PlantedChange, left: list[JudgedClaim], uses: Counter[str], 
     return None
 
 
-def assess(moved: Sequence[Moved]) -> CheckResult:
+def assess(moved: Sequence[Moved], supported: float) -> CheckResult:
     """Decide which planted changes a judge is misled by, or does not notice.
 
     Args:
         moved: Verdicts, at least one of which must not have moved.
+        supported: Share of the claims of the run that the judge calls supported.
     """
     by_change: dict[str, list[Moved]] = {}
     for each in moved:
         by_change.setdefault(each.change, []).append(each)
     changes = [change for change in CHANGES if change.name in by_change]
-    again = [each.moved for change in (REPEATED, LATER) for each in by_change.get(change.name, ())]
     wrong = {
         change.name: [each.moved is (change.effect is Effect.NONE) for each in by_change[change.name]]
         for change in changes
     }
-    adjusted = holm([_p(change, wrong[change.name], again) for change in changes])
+    idle = {change.name for change in changes if change.effect is Effect.NONE and change.change is not None}
+    adjusted = holm([_p(change, wrong, idle) for change in changes])
+    found = [change for change, p in zip(changes, adjusted, strict=True) if change.direction and p <= LEVEL]
+    directed = {
+        change.name: min(1.0, len(found) * _p_direction(change.direction, by_change[change.name], supported))
+        for change in found
+    }
+    ps = [max(p, directed.get(change.name, 0.0)) for change, p in zip(changes, adjusted, strict=True)]
     findings = tuple(
         ChangeFinding(
             change=change.name,
@@ -181,21 +205,53 @@ def assess(moved: Sequence[Moved]) -> CheckResult:
             p=p,
             is_fault=p <= LEVEL,
         )
-        for change, p in zip(changes, adjusted, strict=True)
+        for change, p in zip(changes, ps, strict=True)
     )
     steady = [each for change in changes if change.effect is Effect.NONE for each in by_change[change.name]]
     return CheckResult(findings, _share([each.moved for each in steady], [each.row for each in steady]), len(steady))
 
 
-def _p(change: PlantedChange, wrong: Sequence[bool], again: Sequence[bool]) -> float:
-    if len(wrong) < LEAST_UNITS:
+def _p(change: PlantedChange, wrong: Mapping[str, Sequence[bool]], idle: Collection[str]) -> float:
+    """Return the p-value of "no fault".
+
+    Args:
+        wrong: Name of a change -> whether each of its verdicts is wrong.
+        idle: Names of the changes of a text that must not move a verdict.
+    """
+    own = wrong[change.name]
+    if len(own) < LEAST_UNITS:
         return 1.0
-    if change.change is not None and change.effect is Effect.NONE:
-        # Without repetitions the judge is in this process: two of each question would have the same verdict.
-        repetitions = len(again) or 2 * len(wrong)
-        return p_more_often(sum(wrong), len(wrong), sum(again), repetitions)
-    tolerated = TOLERATED_REPETITIONS if change.effect is Effect.NONE else TOLERATED_UNMOVED
-    return BoundedMean(_units(wrong), _UNIT, SEED, change.name).p_at_most(tolerated)
+    others = [each for name in idle if name != change.name for each in wrong[name]]
+    if change.name in idle:
+        return p_more_often(sum(own), len(own), sum(others), len(others))
+    if change.effect is Effect.NONE:
+        return _p_tolerated(own, TOLERATED_REPETITIONS, change.name)
+    as_idle = p_more_often(sum(own), len(own), sum(others), len(others))
+    alike = [each for name in wrong.keys() - idle - {change.name} - _REPETITIONS for each in wrong[name]]
+    blind = min(p_more_often(sum(own), len(own), sum(alike), len(alike)), _p_tolerated(own, _BLIND, change.name))
+    return max(_p_tolerated(own, TOLERATED_UNMOVED, change.name), as_idle, blind)
+
+
+def _p_tolerated(wrong: Sequence[bool], tolerated: float, name: str) -> float:
+    return BoundedMean(_units(wrong), _UNIT, SEED, name).p_at_most(tolerated)
+
+
+def _p_direction(direction: Direction | None, verdicts: Sequence[Moved], supported: float) -> float:
+    """Return the p-value of "the judge says yes as often as before".
+
+    If it does, as many verdicts of the run would move to yes as to no. The chosen claims have other numbers of verdicts
+    of either kind than the run.
+    """
+    yes = sum(each.was for each in verdicts)
+    if not 0 < supported < 1 or not 0 < yes < len(verdicts):
+        return 1.0
+    to_yes, to_no = (len(verdicts) - yes) / (1 - supported), yes / supported
+    share = to_yes / (to_yes + to_no)
+    moved = [each.was == 0 for each in verdicts if each.moved]
+    size, count = len(moved), sum(moved)
+    chances = [math.comb(size, k) * share**k * (1 - share) ** (size - k) for k in range(size + 1)]
+    more, less = sum(chances[count:]), sum(chances[: count + 1])
+    return more if direction is Direction.YES else min(1.0, 2 * min(more, less))
 
 
 def _share(wrong: Sequence[bool], rows: Sequence[str]) -> Figure:

@@ -3,12 +3,13 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import finite_number
 from metric_core.statistics.agreement import interval_alpha
@@ -16,6 +17,8 @@ from metric_core.statistics.resampling import LEVEL
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_EXAMPLES = 6
+_PREFIXES = ("label_", "human_", "gold_")
+_SHORTEST_NAME = 5
 _MODEL_PREFIX = "model:"
 _FAMILIES = (
     "chatgpt",
@@ -133,7 +136,7 @@ class SettledLabels:
         values: Item -> label.
         contested: Items on which people disagree, and nothing settles it.
         undecided: Number of items that nobody could decide.
-        annotators: Number of labels by who gave them.
+        annotators: Labels by who gave them.
         shared: Number of items with the labels of several people, without those that settle a disagreement.
         alpha: Krippendorff's alpha over these; None without any, or if all labels are the same.
     """
@@ -141,7 +144,7 @@ class SettledLabels:
     values: Mapping[str, float]
     contested: tuple[str, ...]
     undecided: int
-    annotators: Mapping[str, int]
+    annotators: Mapping[str, Sequence[float]]
     shared: int
     alpha: float | None
 
@@ -165,11 +168,15 @@ def settle_labels(given: Iterable[GivenLabel]) -> SettledLabels:
     final = {item: min(labels) if len(labels) == 1 else None for item, labels in finals.items() if labels}
     settled = {item: _settle(labels) for item, labels in first.items() if labels} | final
     shared = [labels for labels in first.values() if len(labels) > 1]
+    annotators: dict[str, list[float]] = defaultdict(list)
+    for each in latest:
+        if each.label is not None:
+            annotators[each.annotator].append(each.label)
     return SettledLabels(
         values={item: label for item, label in settled.items() if label is not None},
         contested=tuple(item for item, label in settled.items() if label is None),
         undecided=len(first.keys() - settled.keys()),
-        annotators=dict(Counter(each.annotator for each in latest if each.label is not None)),
+        annotators=dict(annotators),
         shared=len(shared),
         alpha=interval_alpha(shared),
     )
@@ -210,13 +217,38 @@ def describe_equal_labels(labels: int) -> str:
     return f"If these rows are a random sample, at least {percent} % of all rows have this label (95 % limit)."
 
 
-def count_annotators(cells: Mapping[str, object], labels: Labels) -> dict[str, int]:
-    """Return the number of labels by the name of who gave them; labels without a name are left out.
+def labels_by_annotator(cells: Mapping[str, object], labels: Labels) -> dict[str, list[float]]:
+    """Return the labels by the name of who gave them; labels without a name are left out.
 
     Args:
         cells: Row id -> cell of the column with the names.
     """
-    return dict(Counter(str(cells[row]).strip() for row in labels.values if not _is_blank(cells.get(row))))
+    found: dict[str, list[float]] = defaultdict(list)
+    for row, label in labels.values.items():
+        if not _is_blank(cells.get(row)):
+            found[str(cells[row]).strip()].append(label)
+    return dict(found)
+
+
+def guess_metric(label: str, possible: Sequence[MetricRequest]) -> MetricRequest:
+    """Return the metric that labels are about, guessed from the name of their column.
+
+    Raises:
+        ConfigError: No metric has such a name, or several have.
+    """
+    name = label.casefold().replace("-", "_")
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    matching = [metric for metric in possible if _is_about(name, metric)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(metric.key for metric in matching or possible)
+    raise ConfigError(f"which metric are the labels in {label!r} about? Name it with --metric: {names}")
+
+
+def _is_about(label: str, request: MetricRequest) -> bool:
+    names = (request.metric.name, *request.metric.aliases)
+    return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
 def describe_model_annotators(annotators: Mapping[str, int], judge: str) -> str:

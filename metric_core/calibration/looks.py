@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from metric_core.calibration.estimates import Estimate
 from metric_core.statistics.resampling import Interval
 
-FIRST = 0.8
+FIRST = 0.6
 """Part of the probability of an error that the first look may use."""
 
 
@@ -23,7 +23,7 @@ def tail_of_look(tail: float, look: int) -> float:
         look: Number of the look, from 1.
 
     >>> round(tail_of_look(0.05, 1), 6), round(tail_of_look(0.05, 4), 6)
-    (0.04, 0.01)
+    (0.03, 0.0075)
     """
     return FIRST * tail / look
 

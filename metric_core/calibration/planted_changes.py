@@ -35,6 +35,13 @@ class Effect(StrEnum):
     MOVE = "must move"
 
 
+class Direction(StrEnum):
+    """The direction in which a change misleads a judge on the whole: to more yes, or to either more yes or more no."""
+
+    YES = "more yes"
+    EITHER = "more yes or more no"
+
+
 @dataclass(frozen=True, slots=True)
 class PlantedChange:
     """A change of the texts of a question.
@@ -44,12 +51,14 @@ class PlantedChange:
         about: Description of the change for readers.
         change: Returns the changed texts; None if there is nothing to change. None for a question that is asked again
             as it is.
+        direction: Direction in which it misleads a judge; None if it can mislead one in both at once.
     """
 
     name: str
     about: str
     effect: Effect
     change: Callable[[CheckedClaim], CheckedClaim | None] | None = None
+    direction: Direction | None = None
 
     def apply(self, checked: CheckedClaim) -> CheckedClaim | None:
         """Return the changed texts; None if the change finds nothing to change."""
@@ -185,12 +194,20 @@ LATER = PlantedChange("later repetition", "the same question, asked in the run a
 
 CHANGES: tuple[PlantedChange, ...] = (
     PlantedChange("order", "the passages in reverse order", Effect.NONE, _reverse_passages),
-    PlantedChange("padding", "a notice of no content before and after the passages", Effect.NONE, _pad),
-    PlantedChange("format", "the passages as Markdown headings and lists", Effect.NONE, _format),
-    PlantedChange("paraphrase", "other words of the same meaning in the claim", Effect.NONE, _paraphrase),
-    PlantedChange("language", "a request in German before the claim", Effect.NONE, _instruct_in_german),
-    PlantedChange("own style", "phrases of the judge's family around the claim", Effect.NONE, _imitate_family),
-    PlantedChange("injection", "an order to answer yes after the passages", Effect.NONE, _inject),
+    PlantedChange(
+        "padding", "a notice of no content before and after the passages", Effect.NONE, _pad, Direction.EITHER
+    ),
+    PlantedChange("format", "the passages as Markdown headings and lists", Effect.NONE, _format, Direction.EITHER),
+    PlantedChange(
+        "paraphrase", "other words of the same meaning in the claim", Effect.NONE, _paraphrase, Direction.EITHER
+    ),
+    PlantedChange(
+        "language", "a request in German before the claim", Effect.NONE, _instruct_in_german, Direction.EITHER
+    ),
+    PlantedChange(
+        "own style", "phrases of the judge's family around the claim", Effect.NONE, _imitate_family, Direction.EITHER
+    ),
+    PlantedChange("injection", "an order to answer yes after the passages", Effect.NONE, _inject, Direction.YES),
     REPEATED,
     LATER,
     PlantedChange("number", "another number in the claim", Effect.MOVE, _change_number),

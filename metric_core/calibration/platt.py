@@ -5,7 +5,7 @@ single verdicts, preserving their order, and is fitted so that the resulting met
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,15 +75,6 @@ def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
 
     result = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4, "maxfev": 200})
     return _build_map(result.x)
-
-
-def predict_out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Floats:
-    """Return the score of each row under a map that was fitted to the other folds."""
-    scores = np.empty(len(labels))
-    for number, fold in enumerate(folds):
-        others = np.sort(np.concatenate([rows for other, rows in enumerate(folds) if other != number]))
-        scores[fold] = predict(fit_map(labels, others, predict), fold)
-    return scores
 
 
 def _build_map(parameters: Floats) -> ProbabilityMap:

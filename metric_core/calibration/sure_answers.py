@@ -4,7 +4,8 @@ Thresholds are tested from the strictest to the loosest, until one fails (fixed-
 Angelopoulos, Bates, Candès, Jordan and Lei 2021). A threshold passes if the upper limit of the share of disagreements
 above it is at most the accepted share: the limit of Clopper and Pearson, or that of groups. So the last one that passes
 holds with the confidence of a single limit. The thresholds are quantiles of all verdicts, and the first one is found
-from the number of labels alone: neither depends on what people said. Labels must be a uniform sample of the verdicts.
+from the number of labels alone: neither depends on what people said. Labels must be a uniform sample of the verdicts,
+or of the surest ones: labels of the surest half let a judge answer more.
 """
 
 import math
@@ -49,10 +50,11 @@ class SureAnswers:
 
     Args:
         verdicts: Number of verdicts that labels were drawn from.
-        labels: Number of labels.
+        labels: Number of labels of the verdicts that they were drawn from.
         units: Effective number of the groups of labels; of labels, if they are independent.
         points: The strictest first.
         tail: Probability with which a limit may be wrong, see `tail_of_look`.
+        covered: Share of the verdicts that labels were drawn from.
     """
 
     verdicts: int
@@ -60,6 +62,7 @@ class SureAnswers:
     units: float
     points: tuple[SurePoint, ...]
     tail: float = 1 - LEVEL
+    covered: float = 1.0
 
     def choose(self, most: float) -> SurePoint | None:
         """Return the loosest point at which people disagree with at most so many answers; None without one.
@@ -69,7 +72,7 @@ class SureAnswers:
         """
         found, least = None, least_labels(most, self.tail)
         for point in self.points:
-            if point.share * self.units < least:
+            if point.share * self.units < least * self.covered:
                 continue
             if point.limit > most:
                 break
@@ -92,13 +95,17 @@ class SureAnswers:
                 continue
             while betaincinv(share * number + 1, (1 - share) * number, 1 - self.tail) > most:
                 number *= _STEP
-            found.append(number / point.share * self.labels / self.units)
+            found.append(number * self.covered / point.share * self.labels / self.units)
         needed = math.ceil(min(found, default=math.inf)) if found else None
         return None if needed is None or needed > _MOST_TIMES * self.labels else needed
 
 
 def measure_sure_answers(
-    sureness: Floats, wrong: Floats, groups: Sequence[str] | None = None, tail: float = 1 - LEVEL
+    sureness: Floats,
+    wrong: Floats,
+    groups: Sequence[str] | None = None,
+    tail: float = 1 - LEVEL,
+    least_sureness: float = 0.0,
 ) -> SureAnswers:
     """Return what labels say of the answers of a judge, by how sure it is.
 
@@ -107,6 +114,7 @@ def measure_sure_answers(
         wrong: 1 where people disagree with it, 0 where they agree, NaN where they gave no label.
         groups: Group of each verdict; None if verdicts are independent.
         tail: Probability with which a limit may be wrong, see `tail_of_look`.
+        least_sureness: Sureness from which on labels are a uniform sample.
 
     >>> sureness = np.linspace(1.0, 0.5, 400)
     >>> found = measure_sure_answers(sureness, (sureness < 0.7).astype(float))
@@ -114,7 +122,7 @@ def measure_sure_answers(
     >>> round(point.share, 2), point.wrong, found.choose(0.001) is None
     (0.6, 0, True)
     """
-    is_labelled = np.isfinite(wrong)
+    is_labelled = np.isfinite(wrong) & (sureness >= least_sureness)
     ordered = np.sort(sureness)[::-1]
     places = np.ceil(SHARES * len(ordered)).astype(int) - 1
     names = None if groups is None else np.asarray(groups, dtype=object)
@@ -122,7 +130,7 @@ def measure_sure_answers(
     for least in np.unique(ordered[places])[::-1] if len(ordered) else ():
         is_sure = sureness >= least
         chosen = is_sure & is_labelled
-        if least <= 0:
+        if least <= 0 or least < least_sureness:
             continue
         units = Units.from_values(wrong[chosen], None if names is None else names[chosen].tolist())
         is_known = len(units) > 0 and (bool((units.counts == 1).all()) or are_enough(units))
@@ -133,7 +141,8 @@ def measure_sure_answers(
     labels = int(is_labelled.sum())
     of_groups = None if names is None else np.unique(names[is_labelled].astype(str), return_counts=True)[1]
     units_of = float(labels) if of_groups is None else effective_number(of_groups.astype(np.float64))
-    return SureAnswers(len(sureness), labels, units_of, tuple(points), tail)
+    covered = float((sureness >= least_sureness).mean()) if len(sureness) else 1.0
+    return SureAnswers(len(sureness), labels, units_of, tuple(points), tail, covered)
 
 
 def least_labels(most: float, tail: float = 1 - LEVEL) -> int:

@@ -1,5 +1,6 @@
 """Thresholds above which a cascade accepts the cheaper judge's verdict."""
 
+import math
 from dataclasses import dataclass
 
 from metric_core.evidence import ALL_CONTEXTS
@@ -22,6 +23,7 @@ class SureThreshold:
         labels: Number of labels of such answers.
         wrong: Number of these that people disagree with.
         limit: Upper limit of the share that they disagree with, with a confidence of 95 %.
+        verdicts: Number of verdicts that `share` is of; 0 if it is not known.
     """
 
     judge: str
@@ -35,6 +37,26 @@ class SureThreshold:
     labels: int
     wrong: int
     limit: float
+    verdicts: int = 0
+
+    def p_as_sure(self, alone: int, asked: int) -> float:
+        """Return the p-value of "other verdicts are as often above the threshold as those that were labelled".
+
+        It is one-sided, in the normal limit.
+
+        Args:
+            alone: Number of other verdicts above the threshold.
+            asked: Number of other verdicts.
+
+        >>> found = SureThreshold("", "", "", "", "", 0.1, 0.9, 0.6, 122, 4, 0.08, verdicts=800)
+        >>> found.p_as_sure(590, 1000) > 0.1, found.p_as_sure(500, 1000) < 0.001
+        (True, True)
+        """
+        if not self.verdicts or not asked:
+            return 1.0
+        share = (self.share * self.verdicts + alone) / (self.verdicts + asked)
+        error = math.sqrt(share * (1 - share) * (1 / self.verdicts + 1 / asked))
+        return math.erfc((self.share - alone / asked) / error / math.sqrt(2)) / 2 if error else 1.0
 
 
 def describe_verdicts(kind: str, claim_id: str, premise: str) -> str:

@@ -57,12 +57,6 @@ def kappa_of(counts: Counts) -> Floats:
     return _ratio((both + neither) * total - chance, total**2 - chance)
 
 
-def balanced_accuracy_of(counts: Counts) -> Floats:
-    """Return the mean of sensitivity and specificity; NaN without positives or negatives."""
-    both, judge_only, people_only, neither = counts
-    return (_ratio(both, both + people_only) + _ratio(neither, neither + judge_only)) / 2
-
-
 def auroc(labels: Booleans, scores: Floats) -> Statistic:
     """Return the AUROC as a function of weights; NaN without positives or negatives.
 
@@ -192,27 +186,6 @@ def spearman(labels: Floats, scores: Floats) -> Statistic:
         left, right = ranks
         squares = (weights * left**2).sum(axis=1) * (weights * right**2).sum(axis=1)
         return _correlation((weights * left * right).sum(axis=1), squares, weights.sum(axis=1) ** 6)
-
-    return statistic
-
-
-def kendall(labels: Floats, scores: Floats) -> Statistic:
-    """Return Kendall's tau-b as a function of weights; NaN if all labels or all scores are the same.
-
-    A row of weight 2 counts as two equal rows.
-    """
-    by_label, by_score = _SumsByValue(labels), _SumsByValue(scores)
-
-    def statistic(weights: Floats) -> Floats:
-        concordant = np.zeros(len(weights))
-        for value in by_label.values[:-1]:
-            # Pairs of a row with this label and one with a higher label: won if the score is higher, too.
-            same, higher = by_score.sum(weights * (labels == value)), by_score.sum(weights * (labels > value))
-            before = np.cumsum(same, axis=1) - same
-            after = same.sum(axis=1, keepdims=True) - before - same
-            concordant += (higher * (before - after)).sum(axis=1)
-        untied = [weights.sum(axis=1) ** 2 - (of.sum(weights) ** 2).sum(axis=1) for of in (by_label, by_score)]
-        return _correlation(2 * concordant, untied[0] * untied[1], weights.sum(axis=1) ** 4)
 
     return statistic
 

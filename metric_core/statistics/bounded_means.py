@@ -323,11 +323,9 @@ def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str
 
 
 def _merge_equal(units: Units) -> tuple[Floats, Floats, Floats]:
-    """Return sums, counts and numbers of the units, with equal rows merged: the draws have the same distribution."""
-    if not bool((units.counts == 1).all()):
-        return units.sums, units.counts, np.ones(len(units))
-    values, times = np.unique(units.sums, return_counts=True)
-    return values, np.ones(len(values)), times.astype(np.float64)
+    """Return sums, counts and numbers of the units, with equal units merged: the draws have the same distribution."""
+    pairs, times = np.unique(units.sums + 1j * units.counts, return_counts=True)
+    return pairs.real, pairs.imag, times.astype(np.float64)
 
 
 def _limit(sums: Floats, counts: Floats, shapes: Floats, normal: Floats) -> Floats:

@@ -181,7 +181,8 @@ def compare_metric(columns: ScoreColumns, seed: int = SEED, most_changed: int = 
             scale=pairs.scale,
             rows=replace(paired.counts, paired=len(pairs.rows)),
             difference=replace(
-                _difference(columns, pairs, seed, most_changed),
+                compare_pairs(columns, pairs, seed, most_changed),
+                is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, pairs.differences)),
                 missing=find_missing_scores(columns, pairs, paired.counts, seed),
             ),
         )
@@ -194,7 +195,13 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
     return {label: (before[label], after[label]) for label in sorted(before | after)}
 
 
-def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
+def compare_pairs(columns: ScoreColumns, pairs: Pairs, seed: int = SEED, most_changed: int = 0) -> Difference:
+    """Return the difference of paired values, without what depends on the order of the rows, or on other rows.
+
+    Args:
+        pairs: Paired rows of the metric, or of one of its scales, or some of these.
+        most_changed: Maximum number of most changed rows to list.
+    """
     differences, adjusted = pairs.differences, adjust_differences(pairs)
     units = pairs.units(adjusted.values)
     worsening = pairs.worsening(columns.direction)
@@ -217,7 +224,6 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         independent_groups=None if pairs.groups is None and pairs.weights is None else units.independent,
         moments=replace(moments, variance=moments.variance + adjusted.noise**2 * len(units)),
         bounds=bounds,
-        is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
         earlier=adjusted.earlier,
         most_changed=_largest_changes(pairs, most_changed),
     )
@@ -236,15 +242,22 @@ def _decide_outcome(comparison: MetricComparison, p_adjusted: float, tests: int)
     units = comparison.rows.paired if difference.independent_groups is None else difference.independent_groups
     detectable = detectable_difference(difference.moments, units, difference.bounds, tests, LEVEL)
     adjusted = replace(difference, p_adjusted=p_adjusted, detectable=detectable)
+    return replace(comparison, verdict=find_outcome(difference, comparison.direction, p_adjusted), difference=adjusted)
+
+
+def find_outcome(difference: Difference, direction: Direction, p_adjusted: float) -> ChangeOutcome:
+    """Return the outcome of a difference.
+
+    Args:
+        p_adjusted: P-value of the test after Holm's correction over all compared metrics.
+    """
+    if difference.interval is None:
+        return ChangeOutcome.NOT_COMPARED
     low, high = difference.interval.low, difference.interval.high
     if p_adjusted > 1 - LEVEL or low <= 0 <= high:
-        verdict = ChangeOutcome.UNCLEAR
-    elif difference.missing is not None and difference.missing.can_explain():
-        verdict = ChangeOutcome.UNDECIDED
-    elif comparison.direction is Direction.NEITHER:
-        verdict = ChangeOutcome.DIFFERENT
-    else:
-        verdict = (
-            ChangeOutcome.BETTER if (low > 0) == (comparison.direction is Direction.HIGHER) else ChangeOutcome.WORSE
-        )
-    return replace(comparison, verdict=verdict, difference=adjusted)
+        return ChangeOutcome.UNCLEAR
+    if difference.missing is not None and difference.missing.can_explain():
+        return ChangeOutcome.UNDECIDED
+    if direction is Direction.NEITHER:
+        return ChangeOutcome.DIFFERENT
+    return ChangeOutcome.BETTER if (low > 0) == (direction is Direction.HIGHER) else ChangeOutcome.WORSE

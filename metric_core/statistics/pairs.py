@@ -1,6 +1,6 @@
 """Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -147,6 +147,26 @@ class Pairs:
     def units(self, values: Floats) -> Units:
         """Return the rows, or their groups, with a value for each row."""
         return Units.from_values(values, self.groups, self.weights)
+
+    def without(self, rows: Collection[str]) -> "Pairs":
+        """Return the values of the other rows.
+
+        >>> pairs = Pairs(None, ("x", "y", "z"), np.ones(3), np.array([0.0, 0.5, 1.0]), ["u", "u", "v"])
+        >>> rest = pairs.without({"y"})
+        >>> rest.rows, rest.b.tolist(), rest.groups
+        (('x', 'z'), [0.0, 1.0], ['u', 'v'])
+        """
+        left_out = frozenset(rows)
+        kept = [place for place, row in enumerate(self.rows) if row not in left_out]
+        return replace(
+            self,
+            rows=tuple(self.rows[place] for place in kept),
+            a=self.a[kept],
+            b=self.b[kept],
+            groups=None if self.groups is None else [self.groups[place] for place in kept],
+            earlier=None if self.earlier is None else self.earlier[:, kept],
+            weights=None if self.weights is None else self.weights[kept],
+        )
 
     @property
     def differences(self) -> Floats:

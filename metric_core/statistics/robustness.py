@@ -20,7 +20,7 @@ from metric_core.statistics.resampling import LEVEL, Floats
 
 _SHARE, _LEAST = 0.01, 3
 """Share of rows that counts as a few, and their least number."""
-_MOST_PARTS = 8
+_MOST_PARTS = 3
 """Number of parts that are left out for a decision: those that move the mean most."""
 _SLACK = 0.85
 """Strength, relative to that of the other outcome, from which on a decision is made."""
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
-    """The rows, parts and draws that an outcome hangs on.
+    """Rows, parts and judge that an outcome hangs on.
 
     Args:
         outcome: The outcome in words.
@@ -69,7 +69,7 @@ class Robustness:
 
     @property
     def sentence(self) -> str:
-        """Sentence about everything that it hangs on.
+        """The same in words.
 
         >>> Robustness(outcome="worse", few=3, has_parts=True, by_judge=False).sentence
         'robust: the same without any one topic or document, without any 3 rows, and if the judge is asked again'
@@ -122,11 +122,15 @@ def fewest_rows(order: Sequence[str], outcome: str, without: OutcomeWithout, fir
     """
     if not order or without(order) == outcome:
         return ()
-    low, high = 0, len(order)
-    middle = min(first, high - 1)
+    low, high, tried, step = 0, len(order), first, 1
     while high - low > 1:
-        low, high = (low, middle) if without(order[:middle]) != outcome else (middle, high)
-        middle = (low + high) // 2
+        if not low < tried < high:  # the fewest are not near those that were tried first
+            tried = (low + high) // 2
+        if without(order[:tried]) != outcome:
+            high, tried = tried, tried - step
+        else:
+            low, tried = tried, tried + step
+        step *= 2
     return tuple(order[:high])
 
 
@@ -142,7 +146,7 @@ def turning_parts(parts: Iterable[tuple[float, Part]], outcome: str, without: Ou
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Strength of a difference for its outcome: from 1 on it is an increase, up to -1 a decrease.
+    """Strength of a difference: from 1 on its outcome is an increase, up to -1 a decrease, else unclear.
 
     An approximation that holds exactly for the difference itself, so that it can be computed for many others: of the
     mean and the mean square of the differences of rows.
@@ -176,7 +180,7 @@ class Strength:
         needed = -float(ndtri((1 - LEVEL) / 2 / max(times, 1.0)))
         raw = abs(mean) / np.sqrt(square) * root
         tested = -float(ndtri(p / 2)) if p < 1 else 0.0
-        scale = float(np.clip(tested / raw, 0.5, 1.5)) if raw else 1.0
+        scale = float(np.clip(tested / raw, 0.05, 1.5)) if raw else 1.0
         spread = float(np.sqrt(max(square - mean**2, 0.0))) / root
         width = mean - interval.low if mean > 0 else interval.high - mean
         found = cls(0.0, scale / needed, width / spread if spread else 0.0)
@@ -201,7 +205,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class JudgeNoise:
-    """Amount by which the judge alone may have moved the mean of differences.
+    """Noise of the judges of two runs.
 
     Args:
         variances: Variance of the judge's scores in each run, as far as it is known.

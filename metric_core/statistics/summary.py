@@ -16,8 +16,8 @@ from metric_core.statistics.serial_order import is_serial
 from metric_core.statistics.slices import groups_within
 
 TOO_NARROW = (
-    "if the file is sorted by a topic or document, and there are more of these than it has, the interval is too narrow "
-    "(--by COLUMN allows for them); if these are all there are, it holds"
+    "the interval may be too narrow. If the file is sorted by topic or document, are these all there are? Then it "
+    "holds; if there are more, --by COLUMN allows for them"
 )
 """Meaning of a serial order. Sorting alone makes no interval too narrow: of files with the rows of six topics in turn,
 a third to all are called serial, 98 to 99 % of the intervals hold, and those by topic are up to five times as wide."""

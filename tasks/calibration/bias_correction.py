@@ -22,7 +22,7 @@ from metric_core.calibration.judge_error import (
     describe_outside,
     describe_weakness,
 )
-from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
+from metric_core.calibration.label_needs import labels_to_halve, own_labels_to_halve
 from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
@@ -145,8 +145,8 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     return found
 
 
-def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) -> LabelsNeeded | None:
-    """Return how many more labels would halve the interval of a bias-corrected mean; None without such a mean.
+def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) -> int | None:
+    """Return how many more labels would halve the interval of a bias-corrected mean; None if none would.
 
     Args:
         folder: Run folder with the scores.
@@ -157,8 +157,7 @@ def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) 
     if correction.method is not Method.JUDGE:
         return own_labels_to_halve(correction.estimate, correction.labelled or 0)
     units = _units(folder, key, record.config)
-    good = counts.compared if counts.positive is None else counts.positive
-    return labels_to_halve(known_judge_errors(record)[key], units, good, counts.compared - good)
+    return labels_to_halve(known_judge_errors(record)[key], units, counts.compared)
 
 
 def correct_means(folder: Path, record: RunRecord) -> dict[str, CorrectedMeanRecord]:

@@ -19,7 +19,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from metric_core.calibration.calibrate import Confusion
 from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
@@ -94,8 +93,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         scale: Kind of labels: yes or no, or grades.
         span: Lowest and highest grade; None for yes and no.
         figures: Figures by name, see `FIGURES`.
-        best: Confusion at the best threshold, out of sample.
-        middle: Confusion at the middle of the metric's range.
         map: Map of the judge's probabilities; None where the judge returns none.
         error: Error of the judge; None where the rows do not determine it.
         refused: Why scores are not corrected with this calibration although the rows would determine an error; empty if
@@ -125,8 +122,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     span: tuple[float, float] | None = None
     counts: Counts
     figures: dict[str, StoredFigure]
-    best: Confusion | None = None
-    middle: Confusion | None = None
     map: ProbabilityMap | None = None
     error: JudgeErrorFit | None = None
     refused: str = ""

@@ -85,8 +85,8 @@ def certify_judge(
             "take a run with more rows"
         )
     name = JudgeName(judge.identity.backend, judge.identity.model, judge.identity.revision)
-    rows = len({each.row for each in moved})
-    return _certificate(run, (name, identity), assess(moved), failed, (rows, answers.asked))
+    rows, supported = len({each.row for each in moved}), float(np.mean([each.verdict for each in claims]))
+    return _certificate(run, (name, identity), assess(moved, supported), failed, (rows, answers.asked))
 
 
 def open_judge_of(run: FinishedRun, settings: JudgedSettings, models: RunModels) -> Judge:
@@ -241,7 +241,7 @@ def _compare(questions: Sequence[PlantedQuestion], answers: _Answers) -> tuple[l
         if was is None or is_now is None:
             failed[each.change.name] += 1
         else:
-            moved.append(Moved(each.change.name, each.judged.row, was != is_now))
+            moved.append(Moved(each.change.name, each.judged.row, was != is_now, was))
     return moved, failed
 
 

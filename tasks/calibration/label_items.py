@@ -97,6 +97,10 @@ class LabelItem:
         """The judge's probability that the label is yes; the score without one."""
         return self.score if self.probability is None else self.probability
 
+    def sureness(self, judge: str) -> float:
+        """Return the probability that a judge gave its own label as the first one asked; 0 without one."""
+        return self.votes[0][2] or 0.0 if self.votes and self.votes[0][0] == judge else 0.0
+
 
 def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = None) -> list[LabelItem]:
     """Return the rows that a metric has scored.

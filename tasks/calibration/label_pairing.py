@@ -14,8 +14,8 @@ from metric_core.calibration.labels import (
     LabelRules,
     Labels,
     Scale,
-    count_annotators,
     describe_equal_labels,
+    labels_by_annotator,
     read_labels,
 )
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
@@ -76,13 +76,13 @@ class LabelledData:
     Args:
         groups: Mapping from row id to the name of its group; rows without one have a unique name. None if rows
             are not grouped.
-        annotators: Number of labels by the name of who gave them; labels without a name are not counted.
+        annotators: Labels by the name of who gave them, without those without a name.
     """
 
     labels: Labels
     groups: Mapping[str, str] | None
     sampling: Sampling = Sampling()
-    annotators: Mapping[str, int] = field(default_factory=dict)
+    annotators: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def read_labelled(
@@ -116,7 +116,7 @@ def read_labelled(
             for cells in (own[PROBABILITY_COLUMN], own[STRATUM_COLUMN])
         )
     labels = read_labels(columns[rules.column], rules)
-    annotators = count_annotators(own[ANNOTATOR_COLUMN], labels)
+    annotators = labels_by_annotator(own[ANNOTATOR_COLUMN], labels)
     if drawn is None:
         return LabelledData(labels, groups, Sampling(sampling == RANDOM), annotators)
     probabilities = _probabilities(drawn, labels, named or PROBABILITY_COLUMN)

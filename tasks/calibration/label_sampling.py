@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metric_core.errors import ConfigError
+from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.label_items import LabelItem, digest_frame, list_rows, list_verdicts, read_texts
 from tasks.calibration.label_pairing import PROBABILITY_COLUMN, STRATUM_COLUMN, group_of_cell
@@ -44,6 +45,8 @@ class SampleOptions:
             labels are more uncertain. None draws from all at once.
         is_active: True to draw from strata of the judge's probability, more from those where it is unsure, or where the
             judges of a panel disagree.
+        is_surest: True to draw nearly all claims from the surer half of the verdicts of the cheaper judge of a cascade:
+            the verdicts that it may give alone.
     """
 
     metric: str
@@ -52,6 +55,7 @@ class SampleOptions:
     by: str | None = None
     strata: int | None = None
     is_active: bool = False
+    is_surest: bool = False
     seed: int = SEED
 
 
@@ -105,8 +109,13 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
             exclude each other.
     """
     strata = options.strata
-    if sum((options.strata is not None, options.is_active, options.by is not None)) > 1:
-        raise ConfigError("rows are drawn by strata, actively, or one per group: name one of --strata, --active, --by")
+    if sum((options.strata is not None, options.is_active, options.is_surest, options.by is not None)) > 1:
+        raise ConfigError(
+            "rows are drawn by strata, actively, where a cascade is surest, or one per group: name one of --strata, "
+            "--active, --surest, --by"
+        )
+    if options.is_surest and (run.record.cascade is None or not options.is_claims):
+        raise ConfigError("--surest is for --claims of a run with a cascade: its labels say how sure it must be")
     if options.is_active:
         strata = active_strata(options.budget)
     if strata is not None and not 2 <= strata <= MOST_STRATA:
@@ -120,6 +129,9 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
     if strata is not None:
         scores = {digest: item.belief if options.is_active else item.score for digest, item in of_digest.items()}
         drawn, names = draw_from_strata(scores, options.budget, strata, generator, is_active=options.is_active)
+    elif options.is_surest and run.record.cascade is not None:
+        cheaper = run.record.cascade.name
+        drawn, names = draw_surest({of.digest: of.sureness(cheaper) for of in items}, options.budget, generator)
     else:
         rows = None if options.by is None else RunRows.from_run(run, Matching(by=options.by)).groups
         groups = None if rows is None else {of.digest: rows[of.row_id] for of in items if of.row_id in rows}
@@ -241,6 +253,41 @@ def draw_from_strata(
     spread = [max(_LEAST_SPREAD, math.sqrt(max(0.0, mean * (1 - mean)))) for mean in means]
     least = min(_LABELS_OF_STRATUM // 2, count // len(members)) if is_active else _LEAST_OF_STRATUM
     numbers = _allocate([len(rows) for rows in members], spread, count, least)
+    return _draw_parts(members, numbers, generator)
+
+
+def draw_surest(
+    sureness: Mapping[str, float], count: int, generator: np.random.Generator
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Draw claims at random from the surer half of verdicts, and a few from the other half, in random order.
+
+    The few let the labels say something of the mean of the run, too.
+
+    Args:
+        sureness: Digest of each claim -> a judge's probability of its own label.
+
+    Returns:
+        As `draw_from_strata`.
+
+    Raises:
+        ConfigError: There are fewer verdicts in the surer half than to draw from it, or too few to draw.
+
+    >>> drawn, strata = draw_surest({str(n): n / 100 for n in range(100)}, 30, np.random.default_rng(1))
+    >>> sum(int(row) >= 50 for row in drawn), len(set(strata.values()))
+    (25, 2)
+    """
+    middle = float(np.median(list(sureness.values()))) if sureness else 0.0
+    parts = [[name for name in sureness if (sureness[name] >= middle) is is_sure] for is_sure in (True, False)]
+    few = min(LEAST_UNITS, len(parts[1]))
+    if not 2 * LEAST_UNITS <= count <= len(parts[0]) + few:
+        raise ConfigError(f"cannot draw {count} claims: wanted at least 10, and there are {len(parts[0])} in the half")
+    return _draw_parts(parts[: 1 + (few > 0)], [count - few, few][: 1 + (few > 0)], generator)
+
+
+def _draw_parts(
+    members: Sequence[Sequence[str]], numbers: Sequence[int], generator: np.random.Generator
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Draw a number of rows from each part, as `draw_from_strata` returns them."""
     letters = generator.permutation(list(string.ascii_uppercase[: len(members)]))
     drawn, stratum = {}, {}
     for letter, rows, number in zip(letters, members, numbers, strict=True):

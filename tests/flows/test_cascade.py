@@ -120,9 +120,22 @@ def verdicts_of(run: FinishedRun) -> dict[str, dict[str, Any]]:
     return {row["row_id"]: row for row in pq.read_table(run.folder / "stages" / "verdicts.parquet").to_pylist()}
 
 
-def label_all(run: FinishedRun, file: Path, budget: int = ROWS) -> None:
-    sample = draw_sample(run, SampleOptions(metric="faithfulness", budget=budget, is_claims=True))
+def label_all(run: FinishedRun, file: Path, budget: int = ROWS, *, is_surest: bool = False) -> None:
+    options = SampleOptions(metric="faithfulness", budget=budget, is_claims=True, is_surest=is_surest)
+    sample = draw_sample(run, options)
     import_labels(run, "faithfulness", [export(sample, file, lambda key: float(is_true(int(key[1:3]))))])
+
+
+def test_labels_of_the_surest_half_let_the_cheaper_judge_answer(config: RunConfig, tmp_path: Path) -> None:
+    run = evaluate(config, tmp_path / "run")
+    label_all(run, tmp_path / "surest.jsonl", 45, is_surest=True)
+    found = calibrate(run, config).calibration
+    assert not found.warnings
+    [sure] = found.sure
+    assert sure.answers.labels == 40
+    assert sure.answers.covered <= 0.75  # of 80 verdicts 60 are equally sure
+    with pytest.raises(ConfigError, match="--surest is for --claims of a run with a cascade"):
+        draw_sample(run, SampleOptions(metric="faithfulness", budget=20, is_surest=True))
 
 
 def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_rest(

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from metric_core.calibration.calibrate import FIGURES, Figure
 from metric_core.calibration.figure_intervals import TOO_FEW
-from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
+from metric_core.calibration.label_needs import rows_to_reach
 from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Calibration, SavedCalibration, format_date
 from tasks.calibration.corrected_means import CorrectedMeanRecord
@@ -18,9 +18,10 @@ from tasks.models.judges.protocol import NO_JUDGE
 from tasks.record.judge_quality import Audit, CalibratedMetric
 from tasks.record.run_record import RunRecord
 
-_HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
+_HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman"}
 """Figures in a sentence, if the calibration has them."""
 
+_ERROR = "calibration_error"
 _MOST_NAMES = 4
 _BARS = (0.4, 0.6, 0.8)
 """Agreements that gates commonly require."""
@@ -76,9 +77,9 @@ def _audit_words(audit: Audit | None) -> list[str]:
 
 
 def figure_table(calibration: Calibration) -> Table:
-    """Return the figures with their intervals."""
+    """Return the figures with their intervals; of a calibration error only the upper limit says something."""
     rows = [
-        (own(title), format_fixed(figure.value), _format_interval(figure))
+        (own(title), "" if name == _ERROR else format_fixed(figure.value), _format_interval(figure, name))
         for name, title in FIGURES.items()
         if (figure := calibration.figures.get(name)) is not None
     ]
@@ -105,50 +106,40 @@ def annotator_lines(calibration: Calibration) -> Iterator[str]:
 
 
 def result_lines(
-    metric: str, corrected: CorrectedMeanRecord | None, audit: Audit | None, needed: LabelsNeeded | None = None
+    metric: str, corrected: CorrectedMeanRecord | None, audit: Audit | None, needed: int | None = None
 ) -> Iterator[str]:
     """Yield what a calibration or an audit says about the run of the labelled rows.
 
     Args:
         corrected: Bias-corrected mean of the metric; None if there is none.
         audit: Result of an audit; None if none was asked for.
-        needed: Number of labels that would halve the interval of that mean.
+        needed: Number of more labels that would halve the interval of that mean; None if none would.
     """
     if audit is not None:
         yield audit_sentence(audit)
     if corrected is not None:
         yield f"{metric}: {CorrectionText.of_mean(corrected)}"
-        if needed is not None:
+        if needed is not None or corrected.value is not None:
             yield f"labels needed: {needed_words(needed, corrected)}"
 
 
-def needed_words(needed: LabelsNeeded, corrected: CorrectedMeanRecord) -> str:
-    """Return how many more labels, and on which rows, would halve the interval of a bias-corrected mean.
+def needed_words(needed: int | None, corrected: CorrectedMeanRecord) -> str:
+    """Return how many more labels would halve the interval of a bias-corrected mean.
 
-    >>> from metric_core.calibration.label_needs import LabelsNeeded
     >>> basis = {"label": "good", "span": None, "value": 0.5, "low": 0.25, "high": 0.75, "reason": "", "labelled": 100}
     >>> mean = CorrectedMeanRecord(**basis, method="judge error", rows=276)
-    >>> needed_words(LabelsNeeded(240, 80, 80), mean)
-    'about 240 more like these would halve this interval, or 160 (80 bad and 80 good)'
-    >>> needed_words(LabelsNeeded(300), mean.model_copy(update={"method": "labels alone"}))
+    >>> needed_words(240, mean)
+    'about 240 more like these would halve this interval'
+    >>> needed_words(300, mean.model_copy(update={"method": "labels alone"}))
     'about 300 more would halve this interval; the run has 276 scored rows, so it would have to be larger'
-    >>> needed_words(LabelsNeeded(None), mean)
+    >>> needed_words(None, mean)
     'no number would halve this interval: the 276 scored rows leave too much open'
     """
     is_own = corrected.method != Method.JUDGE
-    if needed.good is not None and needed.bad is not None:
-        total = needed.good + needed.bad
-        only = "bad ones" if needed.bad else "good ones"
-        both = f"({needed.bad:,} bad and {needed.good:,} good)"
-        mixed = f"{total:,} {only if 0 in (needed.good, needed.bad) else both}"
-        if needed.more is None:
-            return f"about {mixed} would halve this interval"
-        return f"about {needed.more:,} more like these would halve this interval, or {mixed}"
-    if needed.more is None:
+    if needed is None:
         return f"no number would halve this interval: the {corrected.rows:,} scored rows leave too much open"
-    like = "" if is_own else " like these"
-    words = f"about {needed.more:,} more{like} would halve this interval"
-    if is_own and needed.more + (corrected.labelled or 0) > corrected.rows:
+    words = f"about {needed:,} more{'' if is_own else ' like these'} would halve this interval"
+    if is_own and needed + (corrected.labelled or 0) > corrected.rows:
         return f"{words}; the run has {corrected.rows:,} scored rows, so it would have to be larger"
     return words
 
@@ -211,7 +202,9 @@ def _format_value(figure: Figure) -> str:
     return f"{format_fixed(figure.value)} ({_format_interval(figure)})"
 
 
-def _format_interval(figure: Figure) -> str:
+def _format_interval(figure: Figure, name: str = "") -> str:
     if figure.interval is None:
         return f"no interval: {TOO_FEW}"
+    if name == _ERROR:
+        return f"at most {format_fixed(figure.interval.high)}"
     return f"{format_fixed(figure.interval.low)} to {format_fixed(figure.interval.high)}"

@@ -28,7 +28,7 @@ LOWER_IS_BETTER = "↓"
 
 PROBABILITIES = (
     "verdicts count as the judge's probabilities: a score such as faithfulness is the mean probability that a claim is "
-    "supported, and a share of claims only if the judge is calibrated"
+    "supported, which is the share of claims that are only if the judge is calibrated"
 )
 """Meaning of scores from probabilities."""
 

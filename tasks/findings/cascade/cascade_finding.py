@@ -18,6 +18,9 @@ from tasks.record.run_record import CascadeRecord
 from tasks.runs.panel_votes import read_votes
 from tasks.runtime.wording import format_percent
 
+_LESS_SURE = 0.001
+"""P-value below which the verdicts of a run count as less sure than those that were labelled."""
+
 
 class CascadeCount(Part):
     """The verdicts that the cheaper judge of a cascade was asked for.
@@ -95,12 +98,18 @@ def _count_line(cascade: CascadeRecord, about: str, counts: CascadeCount) -> str
     asked, alone, name, found = counts.asked, counts.alone, cascade.name, cascade.thresholds.get(about)
     if found is None:
         return f"{about}: {cascade.lead} gave all {asked:,} verdicts: no labels say how sure {name} must be"
+    later = ""
+    if found.p_as_sure(alone, asked) < _LESS_SURE:
+        later = (
+            f". {name} is less sure than in the labelled run, where it was so sure of {format_percent(found.share)}: "
+            "this share may not hold here, so label some of these verdicts, too"
+        )
     return (
         f"{about}: {name} gave {alone:,} of {asked:,} verdicts alone ({format_percent(alone / asked)} saved), where it "
         f"was at least {format_percent(found.least, 1)} sure; {cascade.lead} gave the others. People disagree with "
         f"at most {format_percent(found.limit, 1)} of such answers (95 % confidence; {found.wrong:,} of "
         f"{found.labels:,} labels of {found.metric}, {format_date(found.created)}; accepted: "
-        f"{format_percent(found.most, 1)})"
+        f"{format_percent(found.most, 1)}){later}"
     )
 
 

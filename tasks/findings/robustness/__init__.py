@@ -1,1 +1,1 @@
-"""Finding: the rows and parts that the outcomes of a comparison and of a gate hang on."""
+"""Rows, parts and judge that the outcomes of a comparison and of a gate hang on."""

@@ -31,8 +31,8 @@ class TestedRows:
         outcome: Outcome of the rule.
         places: Name of a row -> its place.
         values: Values of the rows: the higher, the nearer is the rule to being met.
-        down: Distance by which the mean has to fall for a worse outcome.
-        up: Distance by which it has to rise for a better one.
+        down: Distance that the mean has to fall for a worse outcome.
+        up: Distance that it has to rise for a better one.
     """
 
     __test__ = False

@@ -13,12 +13,12 @@ from tasks.findings.robustness.gate_outcome import check_gate_outcome
 from tasks.findings.robustness.row_parts import find_parts
 
 _PER_LINE = 3
-"""Number of metrics that a sentence names."""
+"""Number of metrics that a sentence names; more that are robust are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRobustness:
-    """Everything that the outcome of a metric hangs on.
+    """Rows, parts and judge that the outcome of a metric hangs on.
 
     Args:
         metric: Metric, with the scale if rows have different scales.
@@ -30,10 +30,10 @@ class MetricRobustness:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRobustness:
-    """Everything that the outcomes of two runs hang on.
+    """Rows, parts and judge that the outcomes of two runs hang on.
 
     Args:
-        gate: Robustness of the outcome of the gate; None without one, or if it tests no mean.
+        gate: The same of the outcome of the gate; None without one, or if it tests no mean.
     """
 
     entry: ClassVar[str] = "robustness"
@@ -68,11 +68,15 @@ def compare(rows: ComparedRows) -> ComparedRobustness | None:
 
 def metric_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield a sentence for each metric whose outcome hangs on something, and one for those that hang on the same."""
-    said: dict[str, list[str]] = {}
+    said: dict[tuple[bool, str], list[str]] = {}
     found = comparison.find(ComparedRobustness)
-    for each in () if found is None else found.metrics:
-        said.setdefault(each.found.sentence, []).append(f"{each.metric} ({each.found.outcome})")
-    for sentence, metrics in said.items():
+    every = () if found is None else found.metrics
+    for each in every:
+        said.setdefault((each.found.is_robust, each.found.sentence), []).append(f"{each.metric} ({each.found.outcome})")
+    for (is_robust, sentence), metrics in said.items():
+        if is_robust and len(metrics) > _PER_LINE:
+            yield f"{len(metrics)} of {len(every)} outcomes: {sentence}"
+            continue
         for first in range(0, len(metrics), _PER_LINE):  # Markdown shortens long sentences
             yield f"{', '.join(metrics[first : first + _PER_LINE])}: {sentence}"
 

@@ -58,7 +58,7 @@ def test_a_page_has_the_question_and_the_grades_that_are_named(assay: Assay, run
     [
         (("--budget", "41"), "there are 40 rows to draw from"),
         (("--budget", "5", "--range", "1,50"), "grades on a page are keys from 0 to 9, got 1 to 50"),
-        (("--budget", "9", "--active", "--strata", "3"), "name one of --strata, --active, --by"),
+        (("--budget", "9", "--active", "--strata", "3"), "name one of --strata, --active, --surest, --by"),
         (("--budget", "5", "--disagreement", "judges"), "the judges of a panel vote on --claims"),
         (("--budget", "5", "--disagreement", "people"), "there is no disagreement (people) about faithfulness"),
     ],

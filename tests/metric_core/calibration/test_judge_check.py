@@ -13,11 +13,11 @@ from metric_core.calibration.planted_changes import CheckedClaim, Effect
 
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 def test_the_certificate_names_the_fault_of_a_judge_and_no_other(judge: PlantedJudge) -> None:
-    result, asked = check(replace(judge, noise=min(judge.noise, 1.0)), np.random.default_rng(7))
+    result, asked = check(replace(judge, noise=min(judge.noise, 1.0)), np.random.default_rng(12))
     named = {each.change for each in result.findings if each.is_fault}
     assert named <= set(judge.faults)
     assert named or not judge.faults
-    assert asked <= BUDGET
+    assert asked <= judge.budget
 
 
 def test_each_change_has_as_many_rows_half_of_them_supported_and_no_row_twice() -> None:
@@ -46,22 +46,51 @@ def test_a_change_takes_the_next_claim_where_it_finds_nothing_to_change() -> Non
     assert [each.judged.row for each in chosen if each.change.name == "number"] == ["b"]
 
 
-def test_a_judge_that_flips_as_often_when_asked_again_is_not_misled_by_the_change() -> None:
-    rows = [f"row {number}" for number in range(21)]
-    changed = [Moved("order", row, at < 7) for at, row in enumerate(rows)]
-    calm = [Moved(name, row, False) for name in ("repetition", "later repetition") for row in rows]
-    flipping = [replace(each, moved=int(each.row[4:]) < 7) for each in calm]
-    assert [each.change for each in assess([*changed, *calm]).findings if each.is_fault] == ["order"]
-    assert "order" not in [each.change for each in assess([*changed, *flipping]).findings if each.is_fault]
+def move(name: str, moved: int, was: int | None = None) -> list[Moved]:
+    """Verdicts after a change, of which the first have moved; every other one was yes, or all were the same."""
+    return [Moved(name, f"{name} {at}", at < moved, at % 2 if was is None else was) for at in range(40)]
+
+
+def find_faults(*verdicts: list[Moved]) -> list[str]:
+    found = assess([each for part in verdicts for each in part], 0.5).findings
+    return [each.change for each in found if each.is_fault]
+
+
+def test_a_change_that_moves_no_more_verdicts_than_others_is_no_fault() -> None:
+    assert find_faults(move("order", 14), move("format", 0), move("paraphrase", 1)) == ["order"]
+    assert find_faults(move("order", 14), move("format", 12), move("paraphrase", 13)) == []
+
+
+def test_a_change_that_moves_verdicts_in_both_directions_misleads_nobody() -> None:
+    one_way = [Moved("injection", f"row {at}", at % 2 == 0 and at < 28, at % 2) for at in range(40)]
+    calm = (move("order", 0), move("format", 1))
+    assert find_faults(one_way, *calm) == ["injection"]
+    assert find_faults(move("injection", 14), *calm) == []
+
+
+def test_a_change_that_must_move_is_compared_with_idle_ones() -> None:
+    calm = (move("order", 1), move("format", 1))
+    assert find_faults(move("number", 25, 1), move("name", 39, 1), *calm) == ["number"]
+    assert find_faults(move("number", 25, 1), move("name", 26, 1), *calm) == []
+    assert find_faults(move("number", 4, 1), move("name", 3, 1), *calm) == ["number", "name"]
+    assert (
+        find_faults(
+            move("number", 25, 1),
+            move("name", 39, 1),
+            move("order", 14),
+            move("format", 14),
+        )
+        == []
+    )
 
 
 def test_the_flip_rate_is_over_the_changes_that_must_not_move() -> None:
-    moved = [Moved("order", f"r{at}", at == 0) for at in range(10)]
-    moved += [Moved("number", f"s{at}", True) for at in range(10)]
-    result = assess(moved)
+    moved = [Moved("order", f"r{at}", at == 0, at % 2) for at in range(10)]
+    moved += [Moved("number", f"s{at}", True, 1) for at in range(10)]
+    result = assess(moved, 0.5)
     assert (result.flips.value, result.asked) == (0.1, 10)
     assert [(each.change, each.wrong) for each in result.findings] == [("order", 1), ("number", 0)]
-    few = assess(moved[:4])
+    few = assess(moved[:4], 0.5)
     assert few.flips.interval is None
     assert [each.p for each in few.findings] == [1.0]
 

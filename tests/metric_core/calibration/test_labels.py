@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from metric_core.calibration.labels import (
@@ -13,6 +14,7 @@ from metric_core.calibration.labels import (
     read_labels,
     settle_labels,
 )
+from metric_core.calibration.random_sample import describe_strictness
 from metric_core.errors import ConfigError, SourceError
 
 
@@ -124,4 +126,15 @@ def test_what_nobody_can_decide_is_counted_and_a_final_label_is_no_agreement() -
     found = settle(("a", None), ("b", None))
     assert (found.values, found.contested, found.undecided, found.annotators) == ({}, (), 1, {})
     found = settle(("a", 1), ("c", 1, "final"))
-    assert (found.shared, found.alpha, found.annotators) == (0, None, {"a": 1, "c": 1})
+    assert (found.shared, found.alpha, found.annotators) == (0, None, {"a": [1], "c": [1]})
+
+
+def test_people_of_different_strictness_are_told_apart_and_equal_ones_seldom() -> None:
+    generator = np.random.default_rng(2)
+    found, false = 0, 0
+    for _ in range(300):
+        strict, mild, other = ((generator.random(100) < share).astype(float).tolist() for share in (0.6, 0.85, 0.85))
+        found += bool(describe_strictness({"anna": strict, "ben": mild}))
+        false += bool(describe_strictness({"ben": mild, "cleo": other, "nobody": [1.0]}))
+    assert found >= 280
+    assert false <= 6

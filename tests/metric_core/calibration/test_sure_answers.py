@@ -78,3 +78,18 @@ def test_a_judge_without_probabilities_answers_nothing_and_more_labels_help_only
     assert needed is not None
     assert 40 < needed < 400
     assert measure_sure_answers(sureness, np.where(np.isnan(few), np.nan, 1.0)).labels_needed(0.1) is None
+
+
+def test_labels_of_the_surest_verdicts_let_a_judge_answer_more() -> None:
+    sureness = np.linspace(1.0, 0.5, 1000)
+    drawn = np.random.default_rng(4)
+    shares = []
+    for least, count in ((0.0, 1000), (0.75, 500)):
+        wrong = np.full(1000, np.nan)
+        wrong[drawn.choice(count, 100, replace=False)] = 0.0
+        found = measure_sure_answers(sureness, wrong, None, 0.05, least)
+        assert found.covered == pytest.approx(count / 1000, abs=0.001)
+        assert found.labels == 100
+        assert all(point.least >= least for point in found.points)
+        shares.append(min(point.share for point in found.points if point.share * 100 >= 46 * found.covered))
+    assert shares == pytest.approx([0.5, 0.25])

@@ -1,4 +1,4 @@
-"""A difference may hang on few rows, one part of them, one draw of the judge."""
+"""A difference hangs on a few rows, on one part of them, or on one draw of the judge, or is robust."""
 
 from collections.abc import Collection
 from functools import partial
@@ -53,7 +53,7 @@ def part(name: str, first: int, last: int) -> Part:
     return Part(name, frozenset(f"r{i:03}" for i in range(first, last)))
 
 
-def change(count: int, value: float) -> tuple[Floats, Floats]:
+def change_rows(count: int, value: float) -> tuple[Floats, Floats]:
     """Return scores of two runs, of which so many differ by a value."""
     a = np.full(ROWS, 0.5)
     b = a.copy()
@@ -62,7 +62,7 @@ def change(count: int, value: float) -> tuple[Floats, Floats]:
 
 
 def test_many_rows_that_change_alike_are_robust() -> None:
-    found = find(*change(60, 0.2), [part("topic x", 0, 20), part("topic y", 20, 60), part("topic z", 60, 150)])
+    found = find(*change_rows(60, 0.2), [part("topic x", 0, 20), part("topic y", 20, 60), part("topic z", 60, 150)])
     assert found == Robustness(outcome=ChangeOutcome.BETTER, few=3, has_parts=True)
 
 
@@ -87,7 +87,9 @@ def test_an_unclear_outcome_can_hang_on_rows_too() -> None:
 
 
 def test_a_difference_of_one_topic_hangs_on_it() -> None:
-    found = find(*change(40, 0.3), [part("topic travel", 0, 40), part("topic leave", 40, 80), part("all", 0, ROWS)])
+    found = find(
+        *change_rows(40, 0.3), [part("topic travel", 0, 40), part("topic leave", 40, 80), part("all", 0, ROWS)]
+    )
     assert (found.rows, found.parts) == ((), ("topic travel",))
     assert found.sentence == "hangs on topic travel: without it the outcome is another"
 
@@ -95,10 +97,10 @@ def test_a_difference_of_one_topic_hangs_on_it() -> None:
 @pytest.mark.parametrize(("noise", "hangs"), [(0.0001, False), (0.5, True)])
 def test_a_noisy_judge_may_turn_an_outcome(noise: float, hangs: bool) -> None:
     variance = JudgeVariance(40, noise, None, 0.0, noise)
-    found = find(*change(60, 0.2), noise=noise_of("m", [{"m": variance}, {}], ROWS))
+    found = find(*change_rows(60, 0.2), noise=noise_of("m", [{"m": variance}, {}], ROWS))
     assert found.by_judge is hangs
     # Rows with the same text have the same verdicts.
-    assert find(*change(60, 0.2), noise=noise_of("m", [{"m": variance}, {}], 0)).by_judge is False
+    assert find(*change_rows(60, 0.2), noise=noise_of("m", [{"m": variance}, {}], 0)).by_judge is False
     assert noise_of("other", [{"m": variance}, {}], ROWS) is None
 
 

@@ -39,7 +39,7 @@ def make_calibration(**changes: Any) -> Calibration:
         "label": "correct",
         "scale": "binary",
         "counts": {"rows": 9, "unlabelled": 1, "undefined": 0, "failed": 2, "compared": 6, "positive": 4},
-        "figures": {"kappa": {"value": 0.5, "low": 0.25, "high": 0.75}, "brier": {"value": 0.125}},
+        "figures": {"kappa": {"value": 0.5, "low": 0.25, "high": 0.75}, "agreement": {"value": 0.125}},
         "map": {"slope": 0.5, "intercept": -0.25},
         "seed": 1,
     }
@@ -71,7 +71,7 @@ def test_a_figure_is_flat_on_disk() -> None:
     content = json.loads(calibration_files.save_latest(make_calibration()).read_text(encoding="utf-8"))
     assert content["figures"] == {
         "kappa": {"value": 0.5, "low": 0.25, "high": 0.75},
-        "brier": {"value": 0.125, "low": None, "high": None},
+        "agreement": {"value": 0.125, "low": None, "high": None},
     }
     assert content["map"] == {"slope": 0.5, "intercept": -0.25}
     assert content["judge"] == {"backend": "server", "model": "org/judge 7B", "revision": "r1"}
@@ -180,6 +180,6 @@ def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
         "6 of 9 rows compared;"
     )
     assert calibration_markdown(make_calibration()).splitlines()[-2:] == [
-        "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
-        "| Brier score | 0.125 | no interval: too few rows or groups, or too similar ones |",
+        "| Cohen's kappa | 0.500 | 0.250 to 0.750 |",
+        "| agreement | 0.125 | no interval: too few rows or groups, or too similar ones |",
     ]

@@ -27,7 +27,7 @@ def figure(value: float) -> dict[str, float]:
 
 
 def test_of_yes_and_no_it_is_kappa_and_of_grades_spearmans_correlation() -> None:
-    binary = manifest({"auroc": figure(0.9), "kappa": figure(0.5), "kappa_middle": figure(0.3)}, mine="faithfulness")
+    binary = manifest({"auroc": figure(0.9), "kappa": figure(0.5), "agreement": figure(0.8)}, mine="faithfulness")
     assert read_agreements(make_record(binary)) == {
         "mine": JudgeAgreement("Cohen's kappa", 0.5, Interval(0.4, 0.6), 120)
     }

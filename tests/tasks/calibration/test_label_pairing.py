@@ -163,6 +163,6 @@ def test_labels_are_counted_by_who_gave_them(tmp_path: Path) -> None:
     rows = [("a", 1, "anna"), ("b", 0, " anna "), ("c", 1, "gpt-4o"), ("d", 0, ""), ("e", "", "ben")]
     lines = [f"{row},Yes {row}.,{label},{name}" for row, label, name in rows]
     path.write_text("\n".join(["id,response,label,annotator", *lines]) + "\n")
-    assert read_labelled(str(path), SourceOptions(), RULES).annotators == {"anna": 2, "gpt-4o": 1}
+    assert read_labelled(str(path), SourceOptions(), RULES).annotators == {"anna": [1, 0], "gpt-4o": [1]}
     path.write_text("id,response,label\na,Yes.,1\nb,No.,0\n")
     assert read_labelled(str(path), SourceOptions(), RULES).annotators == {}

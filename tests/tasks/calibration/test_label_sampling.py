@@ -82,7 +82,10 @@ def test_what_strata_cannot_be_is_refused(tmp_path: Path) -> None:
     assert table.column_names[-1] == "label_stratum"
     assert table.num_rows == 12
     for options, message in (
-        (SampleOptions(metric="mine", budget=12, by="document", strata=4), "name one of --strata, --active, --by"),
+        (
+            SampleOptions(metric="mine", budget=12, by="document", strata=4),
+            "name one of --strata, --active, --surest, --by",
+        ),
         (SampleOptions(metric="mine", budget=12, strata=99), "wanted 2 to 20 strata, got 99"),
         (SampleOptions(metric="mine", budget=7, strata=4), "draw at least 2 of each"),
         (SampleOptions(metric="mine", budget=21, strata=4), "there are 20 rows"),

@@ -1,5 +1,6 @@
-"""Outcomes of a comparison and of a gate say what they hang on: terminal, Markdown, page and JSON."""
+"""A comparison and a gate say what their outcomes hang on, in terminal, Markdown, page and JSON."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,14 @@ import pytest
 from flows.config.gate_file import GateSettings
 from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from metric_core.gates.rules import Outcome
+from metric_core.statistics.robustness import Robustness
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
-from tasks.findings.robustness.robustness_finding import ComparedRobustness, gate_sentences, metric_sentences
+from tasks.findings.robustness.robustness_finding import (
+    ComparedRobustness,
+    MetricRobustness,
+    gate_sentences,
+    metric_sentences,
+)
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tests.tasks import sliced
@@ -39,6 +46,16 @@ def test_metrics_that_are_worse_for_one_topic_hang_on_it(comparison: RunComparis
     first, second = metric_sentences(comparison)
     assert first.startswith("faithfulness (worse), context_recall (worse), answer_relevancy (worse): hangs")
     assert second == "noise_sensitivity (worse): hangs on topic travel: without it the outcome is another"
+
+
+def test_many_robust_outcomes_are_counted(runs: tuple[Path, Path]) -> None:
+    same = compare_runs(runs[0], runs[0], CompareOptions())
+    assert [*metric_sentences(same)] == []  # nothing changed: no test has anything to decide
+    robust = Robustness(outcome="worse", few=3)
+    found = ComparedRobustness(tuple(MetricRobustness(f"m{number}", robust) for number in range(4)))
+    assert [*metric_sentences(replace(same, findings=(found,)))] == [
+        "4 of 4 outcomes: robust: the same without any 3 rows; the judge was not asked again"
+    ]
 
 
 def test_every_place_has_the_sentences(comparison: RunComparison) -> None:

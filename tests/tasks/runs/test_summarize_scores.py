@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -66,3 +67,9 @@ def test_columns_give_the_summary_of_the_cells(grouped: bool, tmp_path: Path) ->
     assert [summary.scored for summary in expected][-1] == 0
     assert len(expected[1].scales) == 2
     assert len(expected[2].categories) == 3
+    weights = {row: 1.0 + number % 3 for number, row in enumerate(ids)}
+    weighted = RunFolder(tmp_path).summarize_scores(requests, groups, weights)[0].distribution
+    known = {row: score.value for row, score in scores["plain"].items() if score.value is not None}
+    assert weighted is not None
+    assert weighted.mean == pytest.approx(np.average(list(known.values()), weights=[weights[row] for row in known]))
+    assert weighted.mean_of_rows == pytest.approx(np.mean(list(known.values())))

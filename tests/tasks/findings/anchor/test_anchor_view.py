@@ -54,7 +54,7 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
             agreement_with(figures={"kappa": FIGURE}),
             (
                 "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Agreement with its labels: faithfulness: "
-                "Cohen's kappa at the best threshold 0.610 (0.400 to 0.800), 69 rows."
+                "Cohen's kappa 0.610 (0.400 to 0.800), 69 rows."
             ),
         ),
         (

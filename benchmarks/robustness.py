@@ -1,0 +1,176 @@
+"""Measure how often outcomes of comparisons that are called robust are wrong, and fragile ones are named.
+
+    PYTHONPATH=. python benchmarks/robustness.py [--runs 500] [--write]
+
+Two runs of 300 rows in ten topics are judged by judges of known errors, and compared. An outcome is wrong if it is
+better or worse although the true quality of both systems is the same, or the other way round. `--write` also puts the
+table into `benchmarks/results/robustness.md`. Takes three minutes on one core.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.results_tables import publish
+from metric_core.records import Direction, Score
+from metric_core.statistics.answer_lengths import find_length_effect
+from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
+from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance
+from metric_core.statistics.pairs import ScoreColumns, pair_scores
+from metric_core.statistics.resampling import Floats
+from metric_core.statistics.robustness import DecidedDifference, Part, Robustness, noise_of
+
+BEGIN, END = "<!-- begin: benchmarks/robustness.py -->", "<!-- end of robustness -->"
+ROWS, TOPICS, GOOD, KEPT = 300, 10, 0.85, 0.9
+NAMES = tuple(f"r{i:03}" for i in range(ROWS))
+TOPIC = np.arange(ROWS) % TOPICS
+PARTS = [Part(f"topic {t}", frozenset(NAMES[i] for i in np.flatnonzero(t == TOPIC))) for t in range(TOPICS)]
+
+
+@dataclass(frozen=True)
+class World:
+    """Two systems and their judge.
+
+    Args:
+        drop: Share of the good rows of the second system that are bad.
+        dropped_topics: Number of topics with the drop.
+        error: Share of verdicts that are wrong in both runs, and stay so if the judge is asked again.
+        flip: Share of verdicts that are turned, other ones each time the judge is asked.
+        shift: Standard deviation of the shift of the mean that all verdicts of a run share.
+        harsh: Share of the good rows of one topic that the judge calls bad in the second run only.
+        by_length: Share of the rows with an answer of e times the length that it calls bad for that; B's are
+            1.4 times as long.
+        again: Number of later runs that asked about rows again, and number of these rows.
+        fragile: Kind of the cause of the outcomes: "parts", "judge" or "lengths"; empty for none.
+    """
+
+    name: str
+    drop: float = 0.0
+    dropped_topics: int = TOPICS
+    error: float = 0.0
+    flip: float = 0.0
+    shift: float = 0.0
+    harsh: float = 0.0
+    by_length: float = 0.0
+    again: tuple[int, int] = (30, 100)
+    fragile: str = ""
+
+
+WORLDS = (
+    World("the same quality, a judge without errors"),
+    World("the same quality, 10 % of verdicts wrong", error=0.1),
+    World("a drop of .08 everywhere, a judge without errors", drop=0.094),
+    World("a drop of .08 everywhere, 10 % of verdicts wrong", drop=0.094, error=0.1),
+    World("a drop in one topic of ten", drop=0.7, dropped_topics=1, fragile="parts"),
+    World("the same quality, the judge turns against B in one topic", harsh=0.7, fragile="parts"),
+    World("the judge shifts, known from 60 rows in 10 nights", shift=0.04, flip=0.02, again=(10, 60), fragile="judge"),
+    World("the judge shifts, known from 100 rows in 30 nights", shift=0.04, flip=0.02, fragile="judge"),
+    World("the same quality, the judge errs on long answers", by_length=0.4, fragile="lengths"),
+)
+
+
+def judge(world: World, good: np.ndarray, lengths: Floats, is_second: bool, generator: np.random.Generator) -> Floats:
+    """Return the verdicts of one run of the judge."""
+    verdicts = good.copy()
+    wrong = np.random.default_rng(int(lengths[0] * 1e6)).random(ROWS) < world.error
+    verdicts ^= wrong
+    if is_second:
+        verdicts &= ~((TOPIC == 0) & (generator.random(ROWS) < world.harsh))
+    verdicts &= generator.random(ROWS) >= np.clip(world.by_length * np.log(lengths / 80), 0, 0.9)
+    verdicts ^= generator.random(ROWS) < world.flip
+    shift = generator.normal(0, world.shift)
+    turned = generator.random(ROWS) < (shift / GOOD if shift > 0 else -shift / (1 - GOOD))
+    return (np.where(turned, shift < 0, verdicts)).astype(np.float64)
+
+
+def find_variance(
+    asked: Callable[[], Floats], first: Floats, again: tuple[int, int], generator: np.random.Generator
+) -> Mapping[str, JudgeVariance]:
+    """Return the variance of the judge, from rows that later runs asked about again."""
+    found = []
+    for _ in range(again[0]):
+        chosen, new = generator.permutation(ROWS)[: again[1]], asked()
+        found.append({NAMES[i]: (float(first[i]), float(new[i])) for i in chosen})
+    variance = estimate_judge_variance(found, Bounds(0.0, 1.0))
+    return {} if variance is None else {"m": variance}
+
+
+def simulate(world: World, seed: int) -> tuple[ChangeOutcome, Robustness | None, bool]:
+    """Return the outcome of a comparison, what it hangs on, and whether the lengths are named."""
+    generator = np.random.default_rng([seed, 43])
+    before = generator.random(ROWS) < GOOD
+    after = np.where(generator.random(ROWS) < KEPT, before, generator.random(ROWS) < GOOD)
+    after &= ~((world.dropped_topics > TOPIC) & (generator.random(ROWS) < world.drop))
+    usual = generator.lognormal(4.4, 0.5, ROWS)
+    lengths = [times * usual * generator.lognormal(0, 0.2, ROWS) for times in (1.0, 1.4 if world.by_length else 1.0)]
+    a, b = (
+        judge(world, good, length, bool(side), generator)
+        for side, (good, length) in enumerate(zip((before, after), lengths, strict=True))
+    )
+
+    def compared(left_out: Collection[str] = ()) -> ScoreColumns:
+        cells = [{n: Score.scored(v) for n, v in zip(NAMES, s, strict=True) if n not in left_out} for s in (a, b)]
+        return ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0))
+
+    column = compared()
+    (found,), (pairs,) = compare_metrics([column]), pair_scores(column).pairs
+    if found.difference is None:
+        return found.verdict, None, False
+    noise = None
+    if world.flip or world.shift:
+        variance = find_variance(lambda: judge(world, after, lengths[1], True, generator), b, world.again, generator)
+        noise = noise_of("m", [variance, variance], ROWS)
+    decided = DecidedDifference(
+        rows=pairs.rows,
+        values=pairs.differences,
+        difference=found.difference,
+        outcome=found.verdict,
+        without=lambda rows: compare_metrics([compared(rows)])[0].verdict,
+    )
+    is_clear = found.verdict is not ChangeOutcome.UNCLEAR
+    by_length = is_clear and find_length_effect((a, b), (lengths[0], lengths[1])) is not None
+    return found.verdict, decided.find_robustness(PARTS, noise), by_length
+
+
+def tables(runs: int) -> Iterator[str]:
+    """Yield the table, line by line."""
+    yield "| world | better or worse | wrong | robust and wrong | robust and right | fragile and named |\n"
+    yield "|---|---|---|---|---|---|\n"
+    for number, world in enumerate(WORLDS):
+        counts: Counter[str] = Counter()
+        for run in range(runs):
+            outcome, found, by_length = simulate(world, 1000 * number + run)
+            is_clear = outcome in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)
+            is_wrong = is_clear and (outcome is ChangeOutcome.BETTER or not world.drop)
+            is_robust = found is not None and found.is_robust and not by_length
+            named = {"lengths": by_length, "parts": found and found.parts, "judge": found and found.by_judge}
+            counts.update(
+                {
+                    "clear": is_clear,
+                    "wrong": is_wrong,
+                    "robust and wrong": is_wrong and is_robust,
+                    "right": is_clear and not is_wrong and is_robust,
+                    "named": is_clear and bool(world.fragile and (named[world.fragile] or not is_robust)),
+                }
+            )
+        shares = [f"{100 * counts[key] / runs:.1f} %" for key in ("clear", "wrong", "robust and wrong", "right")]
+        is_fragile = world.fragile and counts["clear"]
+        named_share = f"{100 * counts['named'] / counts['clear']:.0f} % of {counts['clear']}" if is_fragile else "-"
+        yield f"| {world.name} | {' | '.join(shares)} | {named_share} |\n"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    publish(tables(arguments.runs), BEGIN, END, write=arguments.write)
+
+
+if __name__ == "__main__":
+    main()

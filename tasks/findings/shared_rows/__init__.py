@@ -1,0 +1,1 @@
+"""The rows that the means of a run have in common."""
