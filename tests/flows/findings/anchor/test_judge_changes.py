@@ -323,7 +323,8 @@ def test_a_checked_judge_has_a_certificate_for_this_and_later_runs(
     assert len(evaluation.server.asked) == certificate.questions <= 280
     found = {each.change: each for each in certificate.changes}
     assert "order" not in found  # there is one passage
-    assert [name for name, each in found.items() if each.is_fault] == ["injection", "evidence"]
+    assert [name for name, each in found.items() if each.is_fault] == ["injection"]
+    assert found["evidence"].wrong == 11  # of 20, which an unsure judge may leave
     assert (found["injection"].wrong, found["repetition"].wrong, found["later repetition"].asked) == (10, 0, 20)
     evaluation.server.bodies.clear()
     capsys.readouterr()
@@ -342,12 +343,12 @@ def test_a_checked_judge_has_a_certificate_for_this_and_later_runs(
             == certificate.model_dump(mode="json")["changes"]
         )
         assert "injection moves verdicts: 10 of 20" in (run / "report.html").read_text()
-    assert read_run_entry(later).versions[CERTIFIED] == "injection, evidence"
+    assert read_run_entry(later).versions[CERTIFIED] == "injection"
     gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.1"], "judge": {"max_flip": 0.03}})
     result = apply_gate(later, CompareOptions(gate=gate)).gate
     assert result is not None
     assert [check.outcome.value for check in result.checks] == ["inconclusive", "inconclusive"]
-    assert "faults in its certificate (injection, evidence)" in result.checks[0].reason
+    assert "faults in its certificate (injection)" in result.checks[0].reason
 
     evaluation.revision = "2"
     other = evaluation.configuration().model_copy(update={"anchor": None, "source": source})
