@@ -46,7 +46,7 @@ def labels_of(good: int, bad: int) -> Floats:
 def test_as_many_labels_from_elsewhere_as_predicted_halve_the_interval() -> None:
     generator = np.random.default_rng(1)
     ratios = []
-    for _ in range(8):
+    for _ in range(60):
         labels = labels_of(85, 15)
         run = Units.from_values(judge(generator, (generator.random(4000) < 0.6).astype(float)))
         error = estimate_judge_error(labels, judge(generator, labels), None, (0.0, 1.0))
