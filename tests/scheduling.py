@@ -32,7 +32,6 @@ SLOW = (
     "tests/flows/alerting/test_outbox.py",
     "tests/tasks/models/judges/verifiers/test_served.py",
     "tests/tasks/cache/test_processes.py",
-    "tests/tasks/models/judges/builtin/test_agreement.py",
     "tests/flows/test_judging.py",
     "tests/tasks/processes/test_launching.py",
 )

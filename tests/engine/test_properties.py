@@ -133,6 +133,7 @@ def test_one_row_changes_every_night(prefect_stub: object, assay: Callable[..., 
     assert world.control.asked == []
 
 
+@pytest.mark.simulation
 @few
 @example(night=FIRST, shard_rows=4)
 @given(night=nights(), shard_rows=st.integers(1, 7))
@@ -158,6 +159,7 @@ def test_rows_that_failed_are_rerun(
     assert set(world.control.asked) == needed
 
 
+@pytest.mark.simulation
 @few
 @example(before=FIRST, after=SECOND)
 @given(before=nights(), after=nights())
@@ -182,6 +184,7 @@ def test_rows_that_changed_are_rerun(
     assert set(world.control.asked) == needed
 
 
+@pytest.mark.simulation
 def test_a_stage_of_all_rows_is_rerun(prefect_stub: object, assay: Callable[..., Outcome], tmp_path: Path) -> None:
     del prefect_stub
     night, world = Night(ROWS, 4), World(tmp_path)

@@ -176,6 +176,7 @@ def test_a_judge_that_knows_nothing_gets_no_weight() -> None:
     assert interval.high - interval.low <= 2 * 1.06 * 1.984 * error
 
 
+@pytest.mark.simulation
 def test_the_difference_of_two_runs_uses_the_rows_that_both_have() -> None:
     generator = np.random.default_rng(8)
     held, widths, apart = 0, [], []
@@ -218,6 +219,7 @@ def test_a_beta_mean_is_jeffreys_for_zeros_and_ones_and_close_to_a_bootstrap_oth
     assert (empty.above, empty.below) == pytest.approx((0.5, 0.5))
 
 
+@pytest.mark.simulation
 def test_differences_between_strata_are_no_chance() -> None:
     generator = np.random.default_rng(9)
     rows = [f"r{number:03}" for number in range(ROWS)]

@@ -163,6 +163,7 @@ def test_a_run_without_an_anchor_asked_nothing_again() -> None:
     assert find_changed_judges(None) == ()
 
 
+@pytest.mark.simulation
 def test_an_unchanged_judge_is_not_told_in_a_year() -> None:
     for world in QUIET:
         assert night_told(world, seed=1, nights=YEAR) is None, world

@@ -45,6 +45,7 @@ def test_auroc_of_a_perfect_and_a_useless_value() -> None:
     assert auroc([True, False], [0.5, 0.5]) == 0.5
 
 
+@pytest.mark.simulation
 def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
     facts = [(row, fact) for row in rows("claims_factscore", 32) for fact in row["label_claims"]]
     asked = [ask_verdict(fact["claim"], "\n".join(row["retrieved_contexts"])) for row, fact in facts]
@@ -69,6 +70,7 @@ def test_key_points_in_answers(
     assert auroc([row[label] == yes for row in found], values) > least
 
 
+@pytest.mark.simulation
 def test_regenerated_questions_separate_relevant_from_irrelevant_answers(judge: BuiltinJudge) -> None:
     found = rows("answer_relevancy_clapnq", 5)
     replies = [
