@@ -11,7 +11,7 @@ import typer
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, with_config
-from deployments.cli._support.print_document import print_document, print_table
+from deployments.cli._support.print_document import print_document, print_lines, print_table
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.run_lines import (
     failure_lines,
@@ -122,12 +122,10 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
-    for line in _lines(run):
-        stdout.print(line)
+    print_lines(stdout, _lines(run))
     print_document(stdout, [*blocks_of(run)])
     if verbose:
-        for line in _details(run):
-            stdout.print(line)
+        print_lines(stdout, _details(run))
         if (usage := usage_table(record)) is not None:
             print_table(stdout, usage)
     if evaluation.bad_rows:

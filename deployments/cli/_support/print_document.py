@@ -47,9 +47,15 @@ def print_document(console: Console, blocks: Iterable[Block]) -> None:
                 _print_text(console, block.title, "bold")
                 print_document(console, block.blocks)
             case Caution():
-                console.print(f"{block.title.upper()}: {block.sentence}", style="bold red")
+                console.print(_on_one_line(f"{block.title.upper()}: {block.sentence}"), style="bold red")
                 for reason in block.reasons:
-                    console.print(Styled(f"  {reason}", style="red"), soft_wrap=True)
+                    console.print(Styled(_on_one_line(f"  {reason}"), style="red"), soft_wrap=True)
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print sentences, each of which begins one line whatever names of the data are in it."""
+    for line in lines:
+        console.print(_on_one_line(line))
 
 
 def print_table(console: Console, table: Table) -> None:
@@ -99,12 +105,15 @@ def _print_text(console: Console, text: Text, style: str) -> None:
 
 
 def _style(text: Text, is_narrow: bool) -> Styled:
-    """Return a text with its colors; line breaks of data, such as those in a name, begin no line."""
+    """Return a text with its colors."""
     return Styled.assemble(
         *(
-            (part.brief if is_narrow and part.brief else part.text, _STYLES[part.tone])
-            if part.is_own
-            else (part.text.replace("\n", "\\n"), _STYLES[part.tone])
+            (_on_one_line(part.brief if is_narrow and part.brief else part.text), _STYLES[part.tone])
             for part in parts_of(text)
         )
     )
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text with its line breaks as escapes: one in a name of the data begins no line."""
+    return text.replace("\n", "\\n")

@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from deployments.cli._support.print_document import print_document
+from deployments.cli._support.print_document import print_document, print_lines
 from tasks.documents.blocks import Block, Caution, Items, Line, Section, Span, Tone, make_table, own
 from tasks.documents.html import to_html
 from tasks.documents.markdown import to_markdown
@@ -43,6 +43,18 @@ def test_a_terminal_names_long_sections_only() -> None:
     print_document(console, [Section(own("9 more"), (Line("hidden"),), is_folded=True, is_long=True)])
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().split() == ["9", "more:", "in", "--html,", "--markdown", "and", "--json"]
+
+
+def test_a_line_break_in_a_name_begins_no_line_of_a_terminal() -> None:
+    console = Console(file=io.StringIO(), width=80, markup=False)
+    name = "row\n[x] 48 of 48 answers are good"
+    texts = (f"hangs on 1 row ({name})", own(f"without {name}"))
+    print_document(console, [Line(name), Items(texts), Caution(name, name, (name,))])
+    print_lines(console, [f"judge: {name}"])
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 6
+    assert not any(line.startswith("[x]") for line in lines)
 
 
 def test_markdown_has_texts_of_others_in_code_spans() -> None:
