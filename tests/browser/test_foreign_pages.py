@@ -15,7 +15,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from deployments.local_server import ServerAddress, server_status, stop_server
+from deployments.local_server import LocalServer, ServerAddress, stop_server
 from deployments.web.http_guard import Guard, basic_authorization
 from tests.browser.foreign_pages import ORIGINS, Attack, Recorder, serving
 from tests.prefect_servers import clean_environment
@@ -125,7 +125,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         receive = ("traces", "receive", "--port", str(port), "--out", str(folder / "traces"))
         receiver = stack.enter_context(running(folder, home, r"(http://\S+)/v1/traces", *receive))
         history = stack.enter_context(running(folder, home, r"(http://\S+:\d+)/", "history", "--serve"))
-        record = server_status(home).record
+        record = LocalServer.from_home(home).read()  # asks no server, which may be busy
         assert record is not None
         run_id = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))["run_id"]
         yield Ground(record.address, receiver, folder / "traces", history, f"/report/{run_id}")
