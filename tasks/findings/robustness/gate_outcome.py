@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
+from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind, Threshold
 from metric_core.records import Status
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Floats
@@ -161,7 +161,7 @@ def _tested_rows(rows: ComparedRows, result: GateResult) -> Iterator[TestedRows]
             of = slices[check.slice.column]
             values = {row: value for row, value in values.items() if of.get(row) == check.slice.value}
         if values:
-            yield _measure(check, values)
+            yield _measure(check, check.threshold, values)
 
 
 def _values(column: ScoreColumns, scale: str | None, check: Check) -> Iterator[tuple[str, float]]:
@@ -176,14 +176,14 @@ def _values(column: ScoreColumns, scale: str | None, check: Check) -> Iterator[t
             yield from zip(pairs.rows, map(float, pairs.worsening(column.direction)), strict=True)
 
 
-def _measure(check: Check, values: dict[str, float]) -> TestedRows:
+def _measure(check: Check, threshold: Threshold, values: dict[str, float]) -> TestedRows:
     """Return the rows of a rule, and how far it is from other outcomes."""
-    sign = 1.0 if check.threshold is None or check.threshold.is_floor else -1.0
+    sign = 1.0 if threshold.is_floor else -1.0
     numbers = sign * np.array(list(values.values()))
     down = up = 0.0
-    if check.interval is not None and check.threshold is not None and not check.rule.startswith("median"):
+    if check.interval is not None and not check.rule.startswith("median"):
         low, high = sorted((sign * check.interval.low, sign * check.interval.high))
-        wanted = sign * check.threshold.value
+        wanted = sign * threshold.value
         ways = {
             Outcome.PASSED: (low - wanted, np.inf),
             Outcome.INCONCLUSIVE: (high - wanted, wanted - low),

@@ -14,6 +14,7 @@ from metric_core.statistics.resampling import Floats
 from metric_core.statistics.robustness import (
     DecidedDifference,
     JudgeNoise,
+    OutcomeWithout,
     Part,
     Robustness,
     fewest_rows,
@@ -33,18 +34,20 @@ def compare(a: Floats, b: Floats, left_out: Collection[str] = ()) -> tuple[Score
     return column, compare_metrics([column])[0]
 
 
-def find(a: Floats, b: Floats, parts: Collection[Part] = (), noise: JudgeNoise | None = None) -> Robustness:
-    column, compared = compare(a, b)
+def decide(column: ScoreColumns, compared: MetricComparison, without: OutcomeWithout) -> DecidedDifference:
     (pairs,) = pair_scores(column).pairs
     assert compared.difference is not None
-    decided = DecidedDifference(
+    return DecidedDifference(
         rows=pairs.rows,
         values=pairs.differences,
         difference=compared.difference,
         outcome=compared.verdict,
-        without=lambda rows: compare(a, b, rows)[1].verdict,
+        without=without,
     )
-    found = decided.find_robustness([*parts], noise)
+
+
+def find(a: Floats, b: Floats, parts: Collection[Part] = (), noise: JudgeNoise | None = None) -> Robustness:
+    found = decide(*compare(a, b), lambda rows: compare(a, b, rows)[1].verdict).find_robustness([*parts], noise)
     assert found is not None
     return found
 
@@ -118,7 +121,6 @@ def test_many_rows_are_decided_a_few_times() -> None:
     a = generator.random(10_000)
     b = np.clip(a + generator.normal(0.002, 0.1, 10_000), 0, 1)
     column, compared = compare(a, b)
-    (pairs,) = pair_scores(column).pairs
     asked = 0
 
     def without(rows: Collection[str]) -> str:
@@ -126,15 +128,8 @@ def test_many_rows_are_decided_a_few_times() -> None:
         asked += 1
         return ChangeOutcome.UNCLEAR if len(rows) > 17 else compared.verdict
 
-    assert compared.difference is not None
-    decided = DecidedDifference(
-        rows=pairs.rows,
-        values=pairs.differences,
-        difference=compared.difference,
-        outcome=compared.verdict,
-        without=without,
-    )
-    parts = [Part(f"document {i}", frozenset(pairs.rows[i::2_000])) for i in range(2_000)]
+    decided = decide(column, compared, without)
+    parts = [Part(f"document {i}", frozenset(decided.rows[i::2_000])) for i in range(2_000)]
     found = decided.find_robustness(parts)
     assert found is not None
     assert asked <= 25
