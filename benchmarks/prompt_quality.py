@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -46,7 +46,7 @@ from metric_core.prompts.judge_questions import (
     ask_claims,
     ask_questions,
 )
-from metric_core.prompts.prompt_set import load_prompts, packaged_languages
+from metric_core.prompts.prompt_set import PromptSet, load_prompts, packaged_languages
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.protocol import ChoiceAnswer
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -78,27 +78,29 @@ VALUES = {YES: 1.0, PARTLY: 0.5, NO: 0.0}
 
 @dataclass
 class Asked:
-    """A judge with a set of prompts, and what it has answered, in a file if there is one."""
+    """A set of prompts, the judge that all sets share, and what it has answered, in a file if there is one."""
 
     judge: OpenAIJudge
-    prompts: str
+    prompts: PromptSet
     unfenced: bool
     file: Path | None
     known: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
-    def fences(self) -> AbstractContextManager[object]:
-        """Return a context in which prompts are rendered as this set shows texts."""
-        if not self.unfenced:
-            return nullcontext()
-        return patch("metric_core.prompts.templates.fence", lambda label, text: f"{label.capitalize()}:\n{text}")
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Let the judge ask with this set: probes, of which some take minutes on a CPU, are not repeated for each."""
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(self.judge, "_prompts", self.prompts))
+            if self.unfenced:
+                stack.enter_context(patch("metric_core.prompts.templates.fence", _label))
+            yield
 
     def expect(
         self, questions: Sequence[ChoiceQuestion], batch: int = 64
     ) -> tuple[list[str | None], NDArray[np.float64]]:
         """Return the label and the expected label, as a number, of each question; ask what is not known."""
-        rendering = load_prompts(self.prompts)
-        with self.fences():
-            rendered = [rendering.render(question) for question in questions]
+        with self.asking():
+            rendered = [self.prompts.render(question) for question in questions]
             keys = [hashlib.sha256(f"{one.system}\n\n{one.user}".encode()).hexdigest() for one in rendered]
             new = [index for index, key in enumerate(keys) if key not in self.known]
             for start in range(0, len(new), batch):
@@ -114,6 +116,10 @@ class Asked:
         if self.file is not None:
             with self.file.open("a", encoding="utf-8") as output:
                 output.write(json.dumps([key, label, value]) + "\n")
+
+
+def _label(label: str, text: str) -> str:
+    return f"{label.capitalize()}:\n{text}"
 
 
 def read_answers(file: Path | None) -> dict[str, tuple[str | None, float]]:
@@ -220,7 +226,7 @@ def measure_leaks(sets: Mapping[str, Asked], words: str, count: int) -> None:
     print(f"{'prompts':24}{'kind':12}{'asked':>8}{'usable':>8}{'with words':>12}{'tokens':>9}")
     for name, asked in sets.items():
         for kind, questions in kinds.items():
-            with asked.fences():
+            with asked.asking():
                 answers = asked.judge.generate(questions)
             usable = [answer for answer in answers if answer.value is not None]
             texts = [json.dumps(answer.value) if answer.value is not None else answer.reply or "" for answer in answers]
@@ -281,19 +287,17 @@ def main() -> None:
         parser.error("leaks needs --words")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        sets, known = {}, read_answers(options.answers)
-        for name in options.prompts:
-            settings = ServerJudgeOptions(
-                urls=(options.url,),
-                prompts=find_prompts(name, scratch),
-                max_output_tokens=400,
-                concurrency=options.concurrency,
-                timeout=600,
+        settings = ServerJudgeOptions(
+            urls=(options.url,), max_output_tokens=400, concurrency=options.concurrency, timeout=600
+        )
+        judge, known = OpenAIJudge(settings), read_answers(options.answers)
+        stack.callback(judge.close)
+        sets = {
+            Path(name).name: Asked(
+                judge, load_prompts(find_prompts(name, scratch)), name.endswith(UNFENCED), options.answers, known
             )
-            judge = OpenAIJudge(settings)
-            stack.callback(judge.close)
-            unfenced = name.endswith(UNFENCED)
-            sets[Path(name).name] = Asked(judge, settings.prompts, unfenced, options.answers, known)
+            for name in options.prompts
+        }
         if options.what == "agreement":
             measure_agreement(sets, options.kinds, options.count)
         elif options.what == "attacks":
