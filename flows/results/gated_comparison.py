@@ -9,7 +9,7 @@ from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, PairedMetric, compare_paired
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.bias_correction import find_corrections
@@ -71,8 +71,8 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
     columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
-    shared = [column for column in columns if column.a and column.b]
-    metrics = tuple(compare_metrics(shared, options.seed, options.top))
+    paired = {column.metric: PairedMetric.from_columns(column) for column in columns if column.a and column.b}
+    metrics = tuple(compare_paired(paired.values(), options.seed, options.top))
     checked = _apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None)
     return RunComparison(
         a=ComparedRun.from_run(before),
@@ -85,7 +85,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         match=options.matching.match,
         by=options.matching.by,
         weights=options.matching.weights,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
+        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked, paired)),
     )
 
 

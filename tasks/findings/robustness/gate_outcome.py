@@ -11,7 +11,7 @@ import numpy as np
 
 from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind, Threshold
 from metric_core.records import Status
-from metric_core.statistics.pairs import ScoreColumns, pair_scores
+from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.robustness import OutcomeWithout, Part, Robustness, few_rows, fewest_rows, turning_parts
 from tasks.findings.comparison import CheckedGate, ComparedRows
@@ -31,6 +31,7 @@ class TestedRows:
         outcome: Outcome of the rule.
         places: Name of a row -> its place.
         values: Values of the rows: the higher, the nearer is the rule to being met.
+        weights: Weight of each row.
         down: Distance that the mean has to fall for a worse outcome.
         up: Distance that it has to rise for a better one.
     """
@@ -40,16 +41,22 @@ class TestedRows:
     outcome: Outcome
     places: dict[str, int]
     values: Floats
+    weights: Floats
     down: float
     up: float
+
+    @property
+    def pulls(self) -> Floats:
+        """How much each row pulls the mean up."""
+        pulls: Floats = self.weights * (self.values - np.average(self.values, weights=self.weights))
+        return pulls
 
     def ways(self, left_out: Collection[str]) -> tuple[float, float]:
         """Return which shares of the ways down and up the mean goes without some rows."""
         out = [self.places[row] for row in left_out if row in self.places]
         if not out or len(out) == len(self.values):
             return 0.0, 0.0
-        rest = (self.values.sum() - self.values[out].sum()) / (len(self.values) - len(out))
-        shift = float(rest - self.values.mean())
+        shift = -float(self.pulls[out].sum() / (self.weights.sum() - self.weights[out].sum()))
         return -shift / max(self.down, _LEAST_WAY), shift / max(self.up, _LEAST_WAY)
 
 
@@ -86,10 +93,10 @@ class GateRules:
         found = []
         for each in self.tested if self.worst is not Outcome.FAILED else ():
             names = list(each.places)
-            found.append([names[place] for place in np.argsort(-each.values, kind="stable")[:few]])
+            found.append([names[place] for place in np.argsort(-each.pulls, kind="stable")[:few]])
         pulls: dict[str, float] = {}
         for each in self.rising:
-            away = (each.values.mean() - each.values) / max(each.up, _LEAST_WAY)
+            away = -each.pulls / max(each.up, _LEAST_WAY)
             for row, place in each.places.items():
                 pulls[row] = pulls.get(row, 0.0) + float(away[place])
         return [*found, sorted(pulls, key=lambda row: -pulls[row])[:few]] if pulls else found
@@ -156,27 +163,27 @@ def _tested_rows(rows: ComparedRows, result: GateResult) -> Iterator[TestedRows]
             continue
         name, _, scale = check.metric.partition(" on ")
         column = next(each for each in rows.columns if each.metric == name)
-        values = dict(_values(column, scale or None, check))
+        values = dict(_values(rows, column, scale or None, check))
         if check.slice is not None:
             of = slices[check.slice.column]
             values = {row: value for row, value in values.items() if of.get(row) == check.slice.value}
         if values:
-            yield _measure(check, check.threshold, values)
+            weights = column.weights_of(values)
+            yield _measure(check, check.threshold, values, np.ones(len(values)) if weights is None else weights)
 
 
-def _values(column: ScoreColumns, scale: str | None, check: Check) -> Iterator[tuple[str, float]]:
+def _values(rows: ComparedRows, column: ScoreColumns, scale: str | None, check: Check) -> Iterator[tuple[str, float]]:
     """Yield the values of rows that a rule tests."""
     if check.kind is RuleKind.ABSOLUTE:
         for row, cell in column.b.items():
             if cell.status is Status.SCORED and cell.value is not None and cell.label == scale:
                 yield row, cell.value
         return
-    for pairs in pair_scores(column).pairs:
-        if pairs.scale == scale:
-            yield from zip(pairs.rows, map(float, pairs.worsening(column.direction)), strict=True)
+    pairs, _ = rows.paired[column.metric].on_scale(scale)
+    yield from zip(pairs.rows, map(float, pairs.worsening(column.direction)), strict=True)
 
 
-def _measure(check: Check, threshold: Threshold, values: dict[str, float]) -> TestedRows:
+def _measure(check: Check, threshold: Threshold, values: dict[str, float], weights: Floats) -> TestedRows:
     """Return the rows of a rule, and how far it is from other outcomes."""
     sign = 1.0 if threshold.is_floor else -1.0
     numbers = sign * np.array(list(values.values()))
@@ -190,4 +197,4 @@ def _measure(check: Check, threshold: Threshold, values: dict[str, float]) -> Te
             Outcome.FAILED: (np.inf, wanted - high),
         }
         down, up = ways[check.outcome]
-    return TestedRows(check.outcome, {row: place for place, row in enumerate(values)}, numbers, down, up)
+    return TestedRows(check.outcome, {row: place for place, row in enumerate(values)}, numbers, weights, down, up)
