@@ -94,7 +94,9 @@ TABLE: tuple[ListedFinding, ...] = (
         is_compared=lambda pair: bool(pair.slices),
     ),
     ListedFinding("tasks.findings.shared_rows.shared_rows_finding", ("shared_rows",), lambda _: True),
-    ListedFinding("tasks.findings.robustness.robustness_finding", ("robustness",), is_compared=lambda _: True),
+    ListedFinding(
+        "tasks.findings.robustness.robustness_finding", ("robustness", "second_judge"), is_compared=lambda _: True
+    ),
     ListedFinding(
         "tasks.findings.answer_lengths.answer_lengths_finding",
         ("answer_lengths",),

@@ -77,6 +77,7 @@ def test_every_place_has_the_sentences(comparison: RunComparison) -> None:
         "parts": ("topic travel",),
         "has_parts": True,
         "by_judge": None,
+        "second": None,
     }
 
 
@@ -116,7 +117,16 @@ def test_slices_of_a_column_with_rules_are_not_left_out(runs: tuple[Path, Path])
 
 def test_rows_of_a_rule_count_by_their_weight() -> None:
     values, weights = np.array([1.0, 1.0, 0.0, 0.0]), np.array([4.0, 1.0, 1.0, 2.0])
-    rows = TestedRows(Outcome.PASSED, dict(zip("abcd", range(4), strict=True)), values, weights, down=0.1, up=0.1)
+    rows = TestedRows(
+        metric="m",
+        are_changes=False,
+        outcome=Outcome.PASSED,
+        places=dict(zip("abcd", range(4), strict=True)),
+        values=values,
+        weights=weights,
+        down=0.1,
+        up=0.1,
+    )
     mean, without = 5 / 8, 1 / 4
     assert np.isclose(rows.ways({"a"}), (10 * (mean - without), 10 * (without - mean))).all()
     assert "abcd"[int(np.argmax(rows.pulls))] == "a"
