@@ -60,7 +60,7 @@ class SecondOpinion:
 
     @property
     def words(self) -> str:
-        """Whose verdicts, and on how many rows.
+        """The judge and the number of rows, for a sentence.
 
         >>> SecondOpinion("qwen", 28, 1, is_other=False).words
         'with the verdicts of qwen on 28 rows (1 more has none)'
