@@ -102,6 +102,12 @@ TABLE: tuple[ListedFinding, ...] = (
         ("answer_lengths",),
         is_compared=lambda pair: pair.a is not None,
     ),
+    ListedFinding(
+        "tasks.findings.reference_age.reference_age_finding",
+        ("reference_age",),
+        lambda _: True,
+        is_compared=lambda pair: pair.a is not None,
+    ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),
     ListedFinding("tasks.findings.throughput.throughput_finding", ("throughput",), is_kept=True),
 )
