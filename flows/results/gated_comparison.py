@@ -9,7 +9,7 @@ from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, PairedMetric, compare_paired
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.bias_correction import find_corrections
@@ -70,23 +70,56 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
-    shared = [column for column in columns if column.a and column.b]
-    metrics = tuple(compare_metrics(shared, options.seed, options.top))
-    checked = _apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None)
+    rows = _compare_rows(pair, gate, options, before if _is_judged_differently(differences) else None)
     return RunComparison(
         a=ComparedRun.from_run(before),
         b=ComparedRun.from_run(after),
         differences=differences,
-        metrics=metrics,
-        gate=None if checked is None else checked.result,
-        changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
+        metrics=tuple(rows.metrics),
+        gate=None if rows.gate is None else rows.gate.result,
+        changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), rows.metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
         weights=options.matching.weights,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
+        findings=compare_findings(rows),
     )
+
+
+def _compare_rows(
+    pair: RunPair, gate: Gate | None, options: CompareOptions, other_judge: FinishedRun | None = None
+) -> ComparedRows:
+    """Compare the metrics of two runs, and apply a gate.
+
+    Args:
+        other_judge: Baseline, if another judge judged it.
+    """
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
+    paired = {column.metric: PairedMetric.from_columns(column) for column in columns if column.a and column.b}
+    metrics = tuple(compare_paired(paired.values(), options.seed, options.top))
+    checked = _apply_rules(gate, pair, columns, options, other_judge)
+    return ComparedRows(pair, columns, options.seed, metrics, checked, paired)
+
+
+def compare_rows_of_run(
+    gate: GateSettings | None, run: Path, baseline: Path | None, match: str | None = None
+) -> ComparedRows:
+    """Compare the rows of a run as its own configuration says, without what findings say of them.
+
+    Args:
+        gate: Gate to apply; its rules that need a baseline are left out without one. None for none.
+        baseline: Run folder of the baseline; None without one.
+        match: Column by which rows are matched; None means their ids.
+
+    Raises:
+        RunFolderError: A folder does not hold a finished run.
+        ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the run.
+    """
+    before, after = None if baseline is None else FinishedRun(baseline), FinishedRun(run)
+    options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
+    rules = None if gate is None else gate.gate() if before is not None else gate.gate().without_baseline()
+    pair = RunPair.from_runs(before, after, options.matching)
+    return _compare_rows(pair, rules, options)
 
 
 def _find_changed(finder: SideFinder, metrics: Sequence[MetricComparison]) -> dict[str, ChangedSide]:
@@ -121,15 +154,14 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
-    columns = pair.columns()
-    checked = _apply_rules(gate, pair, columns, options)
-    result = None if checked is None else checked.result
+    rows = _compare_rows(pair, gate, options)
+    result = None if rows.gate is None else rows.gate.result
     return RunComparison(
         b=ComparedRun.from_run(finished),
         gate=None if result is None else replace(result, left_out=(*left_out, *result.left_out)),
         seed=options.seed,
         by=options.matching.by,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed, gate=checked)),
+        findings=compare_findings(rows),
     )
 
 

@@ -138,6 +138,10 @@ def _parse_single(value: Any) -> Any:
     return value
 
 
+SingleJudge: TypeAlias = Annotated[SingleJudgeSettings, BeforeValidator(_parse_single)]
+"""A judge that is given as a word, a URL or a table."""
+
+
 def _parse_models(value: Any) -> Any:
     """Return the options of models given as `builtin,http://gpu2:8000/v1`, or as a list of words and tables."""
     value = _read_list(value)
@@ -218,10 +222,7 @@ class JudgeSettings(SingleJudgeSettings, affects_scores=True):
 class CascadeSettings(ModelOptions, affects_scores=True):
     """A cheaper judge, which gives the verdicts that it is sure enough of; the judge gives the others."""
 
-    first: Annotated[
-        Annotated[SingleJudgeSettings, BeforeValidator(_parse_single)],
-        Option("The cheaper judge.", examples=["builtin"]),
-    ]
+    first: Annotated[SingleJudge, Option("The cheaper judge.", examples=["builtin"])]
     most_disagreement: Annotated[
         float,
         Option(
