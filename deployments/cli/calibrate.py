@@ -229,7 +229,8 @@ def _print_comparison(result: "JudgesResult") -> None:
         seconds = "not asked" if cost.seconds is None else f"{cost.seconds:.3f}"
         interval = judge.interval
         reach = "too few rows" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
-        rows.append((judge.name, f"{judge.agreement:.3f}", reach, price, seconds))
+        agreement = "unknown" if judge.agreement is None else f"{judge.agreement:.3f}"
+        rows.append((judge.name, agreement, reach, price, seconds))
     print_table(stdout, make_table(("judge", "agreement", "95 % interval", "per 1,000 rows", "s a question"), rows))
 
 
