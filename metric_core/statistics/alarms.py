@@ -142,8 +142,9 @@ def update_alarms(
     Raises:
         ConfigError: The panel has no run, or the number is less than 1.
 
-    >>> run = {"faithfulness": {f"row {i}": -1.0 if i < 40 else 0.0 for i in range(200)}}
-    >>> [alarm] = update_alarms(Panel.from_rows({datetime(2025, 11, 18): run}), number=317)
+    >>> improvements = np.where(np.arange(200) < 40, -1.0, 0.0).reshape(1, 200, 1)
+    >>> panel = Panel(("faithfulness",), {"faithfulness": 1.0}, (datetime(2025, 11, 18),), improvements)
+    >>> [alarm] = update_alarms(panel, number=317)
     >>> alarm.stream.metric, alarm.drop, f"{alarm.since:%d %B}", alarm.is_new
     ('faithfulness', 0.2, '18 November', True)
     >>> round(alarm.interval.low, 3), round(alarm.interval.high, 3)
