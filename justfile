@@ -68,9 +68,13 @@ lock *options:
     @just _compile run.txt {{ options }}
     @just _compile container.txt --extra container --constraints constraints/run.txt {{ options }}
     @just _compile dev.txt --extra dev --constraints constraints/run.txt {{ options }}
-    uv pip compile deployments/container/vllm-requirements.txt --universal --python-version 3.11 --generate-hashes \
+    @just _compile_judge vllm {{ options }}
+    @just _compile_judge llama {{ options }}
+
+@_compile_judge name *options:
+    uv pip compile deployments/container/{{ name }}-requirements.txt --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --strip-extras --no-annotate --custom-compile-command "just lock" --quiet \
-        --output-file deployments/container/vllm-pins.txt {{ options }}
+        --output-file deployments/container/{{ name }}-pins.txt {{ options }}
 
 @_compile file *options:
     uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
