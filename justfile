@@ -105,6 +105,14 @@ judge-cpu:
 test-vllm *options:
     pytest -m vllm tests/vllm {{ options }}
 
+# Fetch the real judge for tests, in the user's cache: a language model (1.1 GB), and the server of llama.cpp
+judge-real:
+    python -m tests.real_judge.judge_real
+
+# Run whole evaluations judged by a real language model on processors (up to 20 minutes); options go to pytest
+test-judge-real *options:
+    pytest -m real_judge tests/real_judge {{ options }}
+
 # Run the tests that need torch and transformers with those that `just judge-cpu` installed; options go to pytest
 test-transformers *options:
     python -m pytest -p tests.vllm.with_transformers tests/tasks/models/judges/verifiers/test_local.py \

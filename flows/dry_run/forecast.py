@@ -31,7 +31,7 @@ class Rates:
 
     Args:
         seconds_per_prompt_token: Seconds per prompt token that is not cached.
-        words: Where the rates are from, as words that follow "at".
+        words: Origin of the rates, in words that follow "at".
         measured: Start of the run that the rates are of; None for others.
     """
 
@@ -46,7 +46,7 @@ class Rates:
 
         Args:
             prompt: Prompt tokens per second that are not cached.
-            words: Where they are from.
+            words: Origin of the rates.
         """
         return cls(1 / prompt, 1 / output, words)
 

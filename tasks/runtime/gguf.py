@@ -36,7 +36,7 @@ _REPOSITORY_PARTS = 2
 
 @dataclass(frozen=True, slots=True)
 class GgufModel:
-    """What a file says about its model.
+    """A model as its file describes it.
 
     Args:
         size: Bytes of the file.
