@@ -494,7 +494,7 @@ def _look_tables(runs: int) -> Iterator[str]:
     yield "single look; with those of counted looks. A gate errs if it passes / fails at a bar that is the true mean, "
     yield "70 %.\n\n"
     yield _row("what is looked at", list(LOOKS)) + _row("---", ["---"] * len(LOOKS))
-    for name in ("90 %, 90 %", "85 %, 75 %", "70 %, 60 %", "scores in between", "mostly 1"):
+    for name in ("90 %, 90 %", "85 %, 75 %", "70 %, 60 %", "mostly 1"):
         yield _row(f"gate; {name}", [_looked_gate(JUDGES[name], looks, runs) for looks in LOOKS.values()])
     for name, share in SURENESS.items():
         yield _row(f"cascade, 10 %; {name}", [_looked_cascade(share, looks, runs) for looks in LOOKS.values()])
