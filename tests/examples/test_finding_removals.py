@@ -40,7 +40,8 @@ def rooms_of_findings() -> dict[str, Room]:
     for module in (*(each.name for each in SHOWN), *(each.module for each in PLANNED)):
         name, path = room_of(module)
         paths[name] = (*paths.get(name, ()), path)
-    return {name: Room(found) for name, found in paths.items()}
+    tests = ("tests/flows/findings", "tests/tasks/findings")
+    return {name: Room(found, tests=tuple(f"{folder}/{name}" for folder in tests)) for name, found in paths.items()}
 
 
 ROOMS = rooms_of_findings()
@@ -89,12 +90,14 @@ def copy_without_findings(names: Collection[str], folder: Path, *others: str) ->
     copy = copy_without(rooms, folder, *others)
     for file in (*TABLES, OPTIONS):
         (copy / file).write_text(without_lines((copy / file).read_text(encoding="utf-8"), gone), encoding="utf-8")
+    gone += [module_name(path) for room in rooms for path in room.own_tests]
     outside = [path for path in modules("tests", "benchmarks") if (copy / path).is_file()]
     while own := [path for path in outside if any(is_in(name, gone) for name in imported_modules(text_of(path)))]:
         for path in own:
             (copy / path).unlink()
         gone += [module_name(path.as_posix()) for path in own]
-        outside = [path for path in outside if path not in own]
+        gone += [module_name(path) for room in rooms for path in room.own_tests]
+    outside = [path for path in outside if path not in own]
     return copy
 
 
