@@ -237,9 +237,9 @@ def _assumptions(comparison: RunComparison) -> Iterator[str]:
     unknown = [name for name, found in tested if found is None or found.noise is None]
     if unknown:
         which = "" if len(unknown) == len(tested) else f" in {', '.join(unknown)}"
+        why = f"are not known: {comparison.unknown_runs}" if comparison.unknown_runs else "are too few"
         yield (
-            f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, "
-            "are too few"
+            f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, {why}"
         )
     for runs in sorted({found.runs for _, found in tested if found and found.weight}):
         names = [name for name, found in tested if found and found.weight and found.runs == runs]
