@@ -1,4 +1,10 @@
-"""A finding can be removed, with its lines in the tables and its own tests; the rest works without it."""
+"""A finding can be removed, with its lines in the tables and its own tests; the rest works without it.
+
+Its own are the tests in `tests/flows/findings/NAME` and `tests/tasks/findings/NAME`, and those that import its room or
+one of these. Tests that are no finding's own are run once, in a copy without any finding and without the rooms behind
+doors; those of `metric_core` know neither. In a copy without one finding, the own tests of the others are run: they are
+what may need it.
+"""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
@@ -9,18 +15,24 @@ import pytest
 from flows.planning.finding_table import TABLE as PLANNED
 from tasks.findings.table import TABLE as SHOWN
 from tests.examples.test_removals import (
+    BESIDE_PACKAGES,
+    SHARED_TESTS,
     Room,
+    check_tests,
     check_that_the_rest_works,
-    check_types_and_tests,
+    check_types,
     copy_without,
     is_in,
     module_name,
+    run_module,
 )
+from tests.examples.test_removals import ROOMS as DOORS
 from tests.structure.house import PACKAGES, ROOT, modules, text_of
 from tests.structure.test_imports import imported_modules
 
 TABLES = ("tasks/findings/table.py", "flows/planning/finding_table.py")
 OPTIONS = "flows/config/run_config.py"
+TESTS = ("tests", "benchmarks")
 
 
 def room_of(module: str) -> tuple[str, str]:
@@ -83,22 +95,42 @@ def without_lines(text: str, gone: Collection[str]) -> str:
     return "".join(kept)
 
 
-def copy_without_findings(names: Collection[str], folder: Path, *others: str) -> Path:
-    """Copy the packages without some findings, and without the tests that import their rooms."""
+def own_tests(rooms: Iterable[Room]) -> list[Path]:
+    """Return the modules of tests and benchmarks that are gone with rooms: those in their folders, and importers."""
+    rooms = tuple(rooms)
+    gone = [*modules_of(rooms), *(module_name(path) for room in rooms for path in room.own_tests)]
+    outside = {path: [module_name(path.as_posix()), *imported_modules(text_of(path))] for path in modules(*TESTS)}
+    found: list[Path] = []
+    while own := [path for path, names in outside.items() if any(is_in(name, gone) for name in names)]:
+        found += own
+        gone += [outside.pop(path)[0] for path in own]
+    return found
+
+
+def copy_without_findings(names: Collection[str], folder: Path, *others: str, doors: Iterable[Room] = ()) -> Path:
+    """Copy the packages without some findings, and without their own tests; schemas in docs are written again.
+
+    Args:
+        doors: Rooms behind doors that are left out, too.
+    """
     rooms = [ROOMS[name] for name in names]
     gone = modules_of(rooms)
-    copy = copy_without(rooms, folder, *others)
+    copy = copy_without([*rooms, *doors], folder, *others)
     for file in (*TABLES, OPTIONS):
         (copy / file).write_text(without_lines((copy / file).read_text(encoding="utf-8"), gone), encoding="utf-8")
-    gone += [module_name(path) for room in rooms for path in room.own_tests]
-    outside = [path for path in modules("tests", "benchmarks") if (copy / path).is_file()]
-    while own := [path for path in outside if any(is_in(name, gone) for name in imported_modules(text_of(path)))]:
-        for path in own:
-            (copy / path).unlink()
-        gone += [module_name(path.as_posix()) for path in own]
-        gone += [module_name(path) for room in rooms for path in room.own_tests]
-    outside = [path for path in outside if path not in own]
+    for path in own_tests(rooms):
+        (copy / path).unlink(missing_ok=True)  # some are gone with their folders
+    if "docs" in others:
+        write_schemas(copy)
     return copy
+
+
+def write_schemas(copy: Path) -> None:
+    """Write the published schemas of a copy as CONTRIBUTING says for changed options and records."""
+    for command, file in ((("tasks.findings.schemas", "docs"), None), (("rag_assay", "init", "--schema"), "config")):
+        printed = run_module(copy, *command)
+        if file is not None:
+            (copy / "docs" / f"{file}.schema.json").write_text(printed, encoding="utf-8")
 
 
 def test_rooms_of_findings_are_there_and_need_no_circle() -> None:
@@ -132,11 +164,16 @@ def test_without_all_findings_the_example_is_evaluated(server_home: Path, tmp_pa
 @pytest.mark.parametrize("name", ROOMS)
 def test_without_a_finding_the_rest_works(name: str, server_home: Path, tmp_path: Path) -> None:
     gone = removed_with(name)
-    copy = copy_without_findings(gone, tmp_path / "copy", "tests", "examples", "benchmarks", "docs")
+    copy = copy_without_findings(gone, tmp_path / "copy", *BESIDE_PACKAGES)
     check_that_the_rest_works(copy, server_home, tmp_path / "run")
-    check_types_and_tests(copy)
+    check_types(copy)
+    check_tests(copy, *own_tests(room for other, room in ROOMS.items() if other not in gone))
 
 
 @pytest.mark.served
-def test_without_all_findings_types_check_and_the_other_tests_are_collected(tmp_path: Path) -> None:
-    check_types_and_tests(copy_without_findings(ROOMS, tmp_path / "copy", "tests", "examples", "benchmarks", "docs"))
+def test_without_all_findings_and_rooms_types_check_and_the_other_tests_pass(tmp_path: Path) -> None:
+    copy = copy_without_findings(ROOMS, tmp_path / "copy", *BESIDE_PACKAGES, doors=DOORS.values())
+    for path in SHARED_TESTS:
+        (copy / path).unlink(missing_ok=True)
+    check_types(copy)
+    check_tests(copy, *map(Path, ("tests/tasks", "tests/flows", "tests/deployments")))
