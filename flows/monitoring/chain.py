@@ -229,7 +229,8 @@ class _Chain:
         options = CompareOptions(matching=self._matching)
         try:
             compared = compare_runs(Path(runs[-1].folder), self.folder, options)
-        except AssayError:  # it was pruned, or has other rows
+        except AssayError as error:  # it was pruned, or has other rows
+            run_logger().info("the run is not compared with the one before it: %s", error)
             return ()
         moved = (ChangeOutcome.WORSE, ChangeOutcome.BETTER)
         return tuple(describe_metric_change(metric) for metric in compared.metrics if metric.verdict in moved)

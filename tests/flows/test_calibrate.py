@@ -147,6 +147,17 @@ def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> Non
 
 @pytest.mark.prefect
 @pytest.mark.models
+@pytest.mark.usefixtures("home")
+def test_a_look_is_not_counted_as_the_first_if_the_last_one_cannot_be_read(tmp_path: Path) -> None:
+    folder = calibrate_by(tmp_path).folder
+    (Path(folder) / "calibration.json").write_text("{", encoding="utf-8")
+    own = CalibrationRequest(config=config_of(tmp_path), label="faithful", run=str(folder), sampling="random")
+    with pytest.raises(ConfigError, match="it is not known how often this sample was looked at: the calibration"):
+        calibrate_run(own)
+
+
+@pytest.mark.prefect
+@pytest.mark.models
 def test_a_trial_on_a_few_labels_leaves_the_saved_calibration(home: Path, tmp_path: Path) -> None:
     saved = calibrate_by(tmp_path)
     config = config_of(tmp_path, out=str(tmp_path / "trial"), limit=4)
