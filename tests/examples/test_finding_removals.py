@@ -2,12 +2,13 @@
 
 Its own are the tests in `tests/flows/findings/NAME` and `tests/tasks/findings/NAME`, and those that import its room or
 one of these. Tests that are no finding's own are run once, in a copy without any finding and without the rooms behind
-doors; those of `metric_core` know neither. In a copy without one finding, the own tests of the others are run: they are
-what may need it.
+doors; those of `metric_core` know neither. What is left are the own tests of the other findings. They are run in copies
+without half of the findings each, so that each pair is separated in one of them: each finding is gone while each other
+one is there that does not need it.
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,31 @@ def removed_with(name: str) -> dict[str, Room]:
     while more := {other for other, needs in NEEDS.items() if gone.intersection(needs)} - gone:
         gone |= more
     return {other: ROOMS[other] for other in ROOMS if other in gone}
+
+
+def family_of(name: str) -> set[str]:
+    """Return a finding with all that it needs or that need it, and so on."""
+    found = {name}
+    while more := {other for other in ROOMS if other not in found and any(are_kin(other, each) for each in found)}:
+        found |= more
+    return found
+
+
+def are_kin(one: str, other: str) -> bool:
+    return one in NEEDS[other] or other in NEEDS[one]
+
+
+def separate() -> Iterator[tuple[str, ...]]:
+    """Yield sets of findings to remove, so that each finding is in one that lacks another which does not need it."""
+    families = list(dict.fromkeys(frozenset(family_of(name)) for name in ROOMS))
+    for bit in range((len(families) - 1).bit_length()):
+        for value in (0, 1):
+            chosen = [family for place, family in enumerate(families) if place >> bit & 1 == value]
+            yield tuple(name for name in ROOMS if any(name in family for family in chosen))
+    yield from dict.fromkeys(tuple(gone) for name in ROOMS if len(gone := removed_with(name)) < len(family_of(name)))
+
+
+SEPARATIONS = tuple(separate())
 
 
 def modules_of(rooms: Iterable[Room]) -> list[str]:
@@ -140,6 +166,13 @@ def test_rooms_of_findings_are_there_and_need_no_circle() -> None:
         assert all(name not in removed_with(other) for other in removed_with(name) if other != name), name
 
 
+def test_each_finding_is_removed_while_each_other_one_is_there_that_does_not_need_it() -> None:
+    for name in ROOMS:
+        for other in ROOMS.keys() - removed_with(name).keys():
+            assert any(name in gone and other not in gone for gone in SEPARATIONS), (name, other)
+    assert all(set(removed_with(name)) <= set(gone) for gone in SEPARATIONS for name in gone)
+
+
 def test_only_findings_that_say_so_and_the_tables_import_a_room() -> None:
     owners = {module: name for name, room in ROOMS.items() for module in modules_of([room])}
     for path in modules(*PACKAGES):
@@ -163,11 +196,16 @@ def test_without_all_findings_the_example_is_evaluated(server_home: Path, tmp_pa
 @pytest.mark.served
 @pytest.mark.parametrize("name", ROOMS)
 def test_without_a_finding_the_rest_works(name: str, server_home: Path, tmp_path: Path) -> None:
-    gone = removed_with(name)
-    copy = copy_without_findings(gone, tmp_path / "copy", *BESIDE_PACKAGES)
+    copy = copy_without_findings(removed_with(name), tmp_path / "copy", *BESIDE_PACKAGES)
     check_that_the_rest_works(copy, server_home, tmp_path / "run")
     check_types(copy)
-    check_tests(copy, *own_tests(room for other, room in ROOMS.items() if other not in gone))
+
+
+@pytest.mark.served
+@pytest.mark.parametrize("gone", SEPARATIONS, ids=["-".join(gone) for gone in SEPARATIONS])
+def test_without_some_findings_the_tests_of_the_others_pass(gone: Sequence[str], tmp_path: Path) -> None:
+    copy = copy_without_findings(gone, tmp_path / "copy", *BESIDE_PACKAGES)
+    check_tests(copy, *own_tests(room for name, room in ROOMS.items() if name not in gone))
 
 
 @pytest.mark.served
