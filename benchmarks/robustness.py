@@ -3,14 +3,15 @@
     PYTHONPATH=. python benchmarks/robustness.py [--runs 500] [--write]
 
 Two runs of 300 rows in ten topics are judged by judges of known errors, and compared. An outcome is wrong if it is
-better or worse although the true quality of both systems is the same, or the other way round. `--write` also puts the
-table into `benchmarks/results/robustness.md`. Takes three minutes on one core.
+better or worse although the true quality of both systems is the same, or the other way round. A second judge, whose
+errors are others, is asked about at most a tenth of the rows. `--write` also puts the tables into
+`benchmarks/results/robustness.md`. Takes five minutes on one core.
 """
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,14 +19,18 @@ from benchmarks.results_tables import publish
 from metric_core.records import Direction, Score
 from metric_core.statistics.answer_lengths import find_length_effect
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
+from metric_core.statistics.comparison import ChangeOutcome, PairedMetric, compare_paired, compare_pairs, decide_again
+from metric_core.statistics.earlier_runs import adjust_differences
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance
-from metric_core.statistics.pairs import ScoreColumns, pair_scores
+from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.robustness import DecidedDifference, Part, Robustness, noise_of
+from metric_core.statistics.robustness import DecidedDifference, Part, Robustness, SecondOpinion, noise_of
+from metric_core.statistics.second_judge import Candidates, choose_rows, judge_pairs, most_rows, order_by_change
 
 BEGIN, END = "<!-- begin: benchmarks/robustness.py -->", "<!-- end of robustness -->"
 ROWS, TOPICS, GOOD, KEPT = 300, 10, 0.85, 0.9
+SECOND_ERRORS = (0.05, 0.1, 0.2)
+"""Shares of the verdicts of a second judge that are wrong."""
 NAMES = tuple(f"r{i:03}" for i in range(ROWS))
 TOPIC = np.arange(ROWS) % TOPICS
 PARTS = [Part(f"topic {t}", frozenset(NAMES[i] for i in np.flatnonzero(t == TOPIC))) for t in range(TOPICS)]
@@ -99,68 +104,127 @@ def find_variance(
     return {} if variance is None else {"m": variance}
 
 
-def simulate(world: World, seed: int) -> tuple[ChangeOutcome, Robustness | None, bool]:
-    """Return the outcome of a comparison, what it hangs on, and whether the lengths are named."""
+@dataclass(frozen=True)
+class Simulated:
+    """The outcome of a comparison, and what is known of it.
+
+    Args:
+        found: Rows, parts and judge that it hangs on; None if it was not tested.
+        by_length: True if the lengths are named.
+        asked: Share of the rows that a second judge was asked about.
+        seconds: The outcome with a second judge of each share of errors; None if it was not asked.
+    """
+
+    outcome: ChangeOutcome
+    found: Robustness | None
+    by_length: bool
+    asked: float
+    seconds: tuple[SecondOpinion | None, ...]
+
+    def is_robust(self, second: int | None) -> bool:
+        """Return whether the outcome is called robust, without a second judge or with one of them."""
+        if self.found is None or self.by_length:
+            return False
+        return replace(self.found, second=None if second is None else self.seconds[second]).is_robust
+
+
+def simulate(world: World, seed: int) -> Simulated:
+    """Compare two runs, and find out what the outcome hangs on."""
     generator = np.random.default_rng([seed, 43])
     before = generator.random(ROWS) < GOOD
-    after = np.where(generator.random(ROWS) < KEPT, before, generator.random(ROWS) < GOOD)
-    after &= ~((world.dropped_topics > TOPIC) & (generator.random(ROWS) < world.drop))
+    kept = generator.random(ROWS) < KEPT
+    after = np.where(kept, before, generator.random(ROWS) < GOOD)
+    dropped = (world.dropped_topics > TOPIC) & (generator.random(ROWS) < world.drop)
+    after &= ~dropped
     usual = generator.lognormal(4.4, 0.5, ROWS)
     lengths = [times * usual * generator.lognormal(0, 0.2, ROWS) for times in (1.0, 1.4 if world.by_length else 1.0)]
     a, b = (
         judge(world, good, length, bool(side), generator)
         for side, (good, length) in enumerate(zip((before, after), lengths, strict=True))
     )
-
-    def compared(left_out: Collection[str] = ()) -> ScoreColumns:
-        cells = [{n: Score.scored(v) for n, v in zip(NAMES, s, strict=True) if n not in left_out} for s in (a, b)]
-        return ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0))
-
-    column = compared()
-    (found,), (pairs,) = compare_metrics([column]), pair_scores(column).pairs
+    cells = [{name: Score.scored(v) for name, v in zip(NAMES, scores, strict=True)} for scores in (a, b)]
+    column = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0))
+    metric = PairedMetric.from_columns(column)
+    (found,), (pairs, _) = compare_paired([metric]), metric.on_scale(None)
     if found.difference is None:
-        return found.verdict, None, False
+        return Simulated(found.verdict, None, by_length=False, asked=0.0, seconds=(None,) * len(SECOND_ERRORS))
     noise = None
     if world.flip or world.shift:
         variance = find_variance(lambda: judge(world, after, lengths[1], True, generator), b, world.again, generator)
         noise = noise_of("m", [variance, variance], ROWS)
+
+    def decide(pairs: Pairs) -> ChangeOutcome:
+        return decide_again([found], 0, compare_pairs(column, pairs, adjust_differences(pairs)))
+
     decided = DecidedDifference(
         rows=pairs.rows,
         values=pairs.differences,
         difference=found.difference,
         outcome=found.verdict,
-        without=lambda rows: compare_metrics([compared(rows)])[0].verdict,
+        without=lambda rows: decide(pairs.without(rows)),
     )
+    candidates = [Candidates("m", order_by_change(pairs))] if decided.may_turn() else []
+    chosen = choose_rows(candidates, most_rows(ROWS)).get("m", [])
+    seconds: list[SecondOpinion | None] = []
+    for error in SECOND_ERRORS if chosen else ():
+        of_second = np.random.default_rng([seed, 44])
+        wrong, other = of_second.random(ROWS) < error, of_second.random(ROWS) < error
+        verdicts = (before ^ wrong, after ^ np.where(kept & ~dropped, wrong, other))
+        scores = {NAMES[i]: (float(verdicts[0][i]), float(verdicts[1][i])) for i in map(NAMES.index, chosen)}
+        is_other = decide(judge_pairs(pairs, scores)) is not found.verdict
+        seconds.append(SecondOpinion("second", len(chosen), 0, is_other))
     is_clear = found.verdict is not ChangeOutcome.UNCLEAR
-    by_length = is_clear and find_length_effect((a, b), (lengths[0], lengths[1])) is not None
-    return found.verdict, decided.find_robustness(PARTS, noise), by_length
+    return Simulated(
+        found.verdict,
+        decided.find_robustness(PARTS, noise),
+        by_length=is_clear and find_length_effect((a, b), (lengths[0], lengths[1])) is not None,
+        asked=len(chosen) / ROWS,
+        seconds=tuple(seconds) or (None,) * len(SECOND_ERRORS),
+    )
 
 
 def tables(runs: int) -> Iterator[str]:
-    """Yield the table, line by line."""
+    """Yield the tables, line by line."""
+    judges: tuple[int | None, ...] = (None, *range(len(SECOND_ERRORS)))
+    lines: dict[int | None, list[str]] = {number: [] for number in judges}
+    for number, world in enumerate(WORLDS):
+        done = [simulate(world, 1000 * number + run) for run in range(runs)]
+        for second in judges:
+            lines[second].append(_line(world, done, second))
     yield "| world | better or worse | wrong | robust and wrong | robust and right | fragile and named |\n"
     yield "|---|---|---|---|---|---|\n"
-    for number, world in enumerate(WORLDS):
-        counts: Counter[str] = Counter()
-        for run in range(runs):
-            outcome, found, by_length = simulate(world, 1000 * number + run)
-            is_clear = outcome in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)
-            is_wrong = is_clear and (outcome is ChangeOutcome.BETTER or not world.drop)
-            is_robust = found is not None and found.is_robust and not by_length
-            named = {"lengths": by_length, "parts": found and found.parts, "judge": found and found.by_judge}
-            counts.update(
-                {
-                    "clear": is_clear,
-                    "wrong": is_wrong,
-                    "robust and wrong": is_wrong and is_robust,
-                    "right": is_clear and not is_wrong and is_robust,
-                    "named": is_clear and bool(world.fragile and (named[world.fragile] or not is_robust)),
-                }
-            )
-        shares = [f"{100 * counts[key] / runs:.1f} %" for key in ("clear", "wrong", "robust and wrong", "right")]
-        is_fragile = world.fragile and counts["clear"]
-        named_share = f"{100 * counts['named'] / counts['clear']:.0f} % of {counts['clear']}" if is_fragile else "-"
-        yield f"| {world.name} | {' | '.join(shares)} | {named_share} |\n"
+    yield from lines[None]
+    for second, error in enumerate(SECOND_ERRORS):
+        yield f"\nWith a second judge that errs in {100 * error:.0f} % of its verdicts, by chance:\n\n"
+        yield "| world | rows asked about | robust and wrong | robust and right | fragile and named |\n"
+        yield "|---|---|---|---|---|\n"
+        yield from lines[second]
+
+
+def _line(world: World, done: Sequence[Simulated], second: int | None) -> str:
+    """Return the line of a world, without a second judge or with one of them."""
+    counts: Counter[str] = Counter()
+    for each in done:
+        is_clear = each.outcome in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)
+        is_wrong = is_clear and (each.outcome is ChangeOutcome.BETTER or not world.drop)
+        found, is_robust = each.found, each.is_robust(second)
+        named = {"lengths": each.by_length, "parts": found and found.parts, "judge": found and found.by_judge}
+        counts.update(
+            {
+                "clear": is_clear,
+                "wrong": is_wrong,
+                "robust and wrong": is_wrong and is_robust,
+                "right": is_clear and not is_wrong and is_robust,
+                "named": is_clear and bool(world.fragile and (named[world.fragile] or not is_robust)),
+            }
+        )
+    keys = ("clear", "wrong", "robust and wrong", "right") if second is None else ("robust and wrong", "right")
+    shares = [f"{100 * counts[key] / len(done):.1f} %" for key in keys]
+    if second is not None:
+        shares.insert(0, f"{100 * float(np.mean([each.asked for each in done])):.1f} %")
+    is_fragile = world.fragile and counts["clear"]
+    named_share = f"{100 * counts['named'] / counts['clear']:.0f} % of {counts['clear']}" if is_fragile else "-"
+    return f"| {world.name} | {' | '.join(shares)} | {named_share} |\n"
 
 
 def main() -> None:

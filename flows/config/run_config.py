@@ -7,7 +7,10 @@ from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.result_options import MonitoringOptions
 from flows.config.runner_options import ExecutionOptions
 from tasks.findings.anchor.anchor_options import AnchorOptions
+from tasks.findings.reference_age.reference_age_options import ReferenceAgeOptions
 from tasks.findings.repeats.repeat_options import RepeatOptions
+from tasks.findings.robustness.second_judge_options import SecondJudgeOptions
+from tasks.options.cost_options import Prices
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.finding_options import FindingOptions
 from tasks.options.narrow import narrow
@@ -21,6 +24,8 @@ class RunConfig(
     AnchorOptions,
     HistoryOptions,
     RepeatOptions,
+    SecondJudgeOptions,
+    ReferenceAgeOptions,
     OutputOptions,
     RunModelOptions,
     TableStoreOptions,
@@ -32,6 +37,13 @@ class RunConfig(
     def of_findings(self) -> tuple[FindingOptions, ...]:
         """The options of each finding that has some."""
         return tuple(narrow(self, group) for group in FINDING_GROUPS)
+
+    @property
+    def all_prices(self) -> tuple[Prices, ...]:
+        """All prices: those of all judges, and those of single judges, also of findings."""
+        servers = [judge.server for each in self.of_findings for judge in each.other_judges.values()]
+        own = [server.prices for server in servers if server is not None]
+        return (*super().all_prices, *(prices for prices in own if prices is not None))
 
     def without_series(self) -> Self:
         """Return the configuration without options that only make sense in a series of runs."""

@@ -45,7 +45,8 @@ TABLE: tuple[PlannedFinding, ...] = (
         "flows.findings.variance.compute_variance",
         lambda plan: plan.asks_for("ask_again", "anchor"),
     ),
-    PlannedFinding("flows.findings.compute_cost", lambda plan: plan.models.has_prices),
+    PlannedFinding("flows.findings.robustness.compute_robustness", lambda plan: plan.asks_for("second_judge")),
+    PlannedFinding("flows.findings.compute_cost", lambda plan: plan.has_prices),
 )
 
 

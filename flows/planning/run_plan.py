@@ -129,6 +129,13 @@ class RunPlan:
         return any(getattr(each, name, None) for each in self.of_findings for name in names)
 
     @property
+    def has_prices(self) -> bool:
+        """Whether anything of any judge has a price, also of one that a finding asks."""
+        servers = [judge.server for each in self.of_findings for judge in each.other_judges.values()]
+        own = [server.prices for server in servers if server is not None]
+        return self.models.has_prices or any(prices is not None and prices.are_known for prices in own)
+
+    @property
     def judged(self) -> JudgedSettings:
         """The settings with which a stage asks the judge."""
         return self.models.judged

@@ -9,7 +9,7 @@ from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, PairedMetric, compare_paired
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.bias_correction import find_corrections
@@ -53,6 +53,20 @@ class CompareOptions:
     without_baseline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _GatedRuns:
+    """The runs that a gate is applied to.
+
+    Args:
+        earlier: Runs before the run, with their metrics if nights add up.
+        other_judge: Baseline, if another judge judged it.
+    """
+
+    pair: RunPair
+    earlier: RunsBefore = field(default_factory=RunsBefore)
+    other_judge: FinishedRun | None = None
+
+
 def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     """Compare a run with a baseline.
 
@@ -72,26 +86,54 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    earlier = read_runs_before(after, before, of_year=_adds_up_nights(gate))
-    columns = add_earlier_runs(pair.columns(), pair, options.matching.match, earlier)
-    shared = [column for column in columns if column.a and column.b]
-    metrics = tuple(compare_metrics(shared, options.seed, options.top))
+    earlier = _read_earlier(pair, gate)
     other_judge = before if _is_judged_differently(differences) else None
-    checked = _apply_rules(gate, _GatedRuns(pair, earlier, other_judge), columns, options)
+    rows = _compare_rows(_GatedRuns(pair, earlier, other_judge), gate, options)
     return RunComparison(
         a=ComparedRun.from_run(before),
         b=ComparedRun.from_run(after),
         differences=differences,
-        metrics=metrics,
-        gate=None if checked is None else checked.result,
-        changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), metrics),
+        metrics=tuple(rows.metrics),
+        gate=None if rows.gate is None else rows.gate.result,
+        changed=_find_changed(SideFinder(before, pair, judge_evidence(before, after)), rows.metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
         weights=options.matching.weights,
         unknown_runs=earlier.unknown,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed, metrics, checked)),
+        findings=compare_findings(rows),
     )
+
+
+def _compare_rows(runs: _GatedRuns, gate: Gate | None, options: CompareOptions) -> ComparedRows:
+    """Compare the metrics of two runs, and apply a gate."""
+    pair = runs.pair
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match, runs.earlier)
+    paired = {column.metric: PairedMetric.from_columns(column) for column in columns if column.a and column.b}
+    metrics = tuple(compare_paired(paired.values(), options.seed, options.top))
+    checked = _apply_rules(gate, runs, columns, options)
+    return ComparedRows(pair, columns, options.seed, metrics, checked, paired)
+
+
+def compare_rows_of_run(
+    gate: GateSettings | None, run: Path, baseline: Path | None, match: str | None = None
+) -> ComparedRows:
+    """Compare the rows of a run that is not recorded yet, as its own configuration says, without its findings.
+
+    Args:
+        gate: Gate to apply; its rules that need a baseline are left out without one. None for none.
+        baseline: Run folder of the baseline; None without one.
+        match: Column by which rows are matched; None means their ids.
+
+    Raises:
+        RunFolderError: A folder does not hold a finished run.
+        ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the run.
+    """
+    before, after = None if baseline is None else FinishedRun(baseline), FinishedRun(run)
+    options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
+    rules = None if gate is None else gate.gate() if before is not None else gate.gate().without_baseline()
+    pair = RunPair.from_runs(before, after, options.matching)
+    return _compare_rows(_GatedRuns(pair, _read_earlier(pair, rules, is_recorded=False)), rules, options)
 
 
 def _find_changed(finder: SideFinder, metrics: Sequence[MetricComparison]) -> dict[str, ChangedSide]:
@@ -126,17 +168,16 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
-    columns = pair.columns()
-    earlier = read_runs_before(finished, of_year=True) if _adds_up_nights(gate) else RunsBefore()
-    checked = _apply_rules(gate, _GatedRuns(pair, earlier), columns, options)
-    result = None if checked is None else checked.result
+    earlier = _read_earlier(pair, gate)
+    rows = _compare_rows(_GatedRuns(pair, earlier), gate, options)
+    result = None if rows.gate is None else rows.gate.result
     return RunComparison(
         b=ComparedRun.from_run(finished),
         gate=None if result is None else replace(result, left_out=(*left_out, *result.left_out)),
         seed=options.seed,
         by=options.matching.by,
         unknown_runs=earlier.unknown,
-        findings=compare_findings(ComparedRows(pair, columns, options.seed, gate=checked)),
+        findings=compare_findings(rows),
     )
 
 
@@ -159,20 +200,6 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
     return replace(options, matching=grouped)
 
 
-@dataclass(frozen=True, slots=True)
-class _GatedRuns:
-    """The runs that a gate is applied to.
-
-    Args:
-        earlier: Runs before the run, with their metrics if nights add up.
-        other_judge: Baseline, if another judge judged it.
-    """
-
-    pair: RunPair
-    earlier: RunsBefore = field(default_factory=RunsBefore)
-    other_judge: FinishedRun | None = None
-
-
 def _apply_rules(
     gate: Gate | None, runs: _GatedRuns, columns: Sequence[ScoreColumns], options: CompareOptions
 ) -> CheckedGate | None:
@@ -186,9 +213,9 @@ def _apply_rules(
     pair, run, undecided = runs.pair, runs.pair.b.run, options.gate.inconclusive
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
-    means = {metric: correction.for_gate() for metric, correction in corrected.items()}
     is_nightly = _adds_up_nights(gate)
     nights = read_nights(pair.b, runs.earlier) if is_nightly else EarlierNights()
+    means = {metric: mean for metric, each in corrected.items() if (mean := each.for_gate()) is not None}
     facts = GateFacts(
         agreements=_of_judges(read_agreements, run, runs.other_judge),
         flips=_of_judges(read_flips, run, runs.other_judge),
@@ -216,6 +243,19 @@ def _apply_rules(
     return CheckedGate(check(columns), check, is_judge_known=bool(facts.judge_variances))
 
 
+def _read_earlier(pair: RunPair, gate: Gate | None, *, is_recorded: bool = True) -> RunsBefore:
+    """Read the runs before a run, if it is compared with another one, or the gate adds up nights.
+
+    Args:
+        is_recorded: False for a run that is not recorded yet.
+    """
+    is_nightly = _adds_up_nights(gate)
+    if pair.a is None and not is_nightly:
+        return RunsBefore()
+    baseline = None if pair.a is None else pair.a.run
+    return read_runs_before(pair.b.run, baseline, of_year=is_nightly, is_recorded=is_recorded)
+
+
 def _adds_up_nights(gate: Gate | None) -> bool:
     """Return whether a gate reads the runs of the year before a run."""
     return gate is not None and gate.looks > 1 and bool(gate.absolute)
@@ -239,8 +279,7 @@ def find_unsettled_rows(
     rules = gate.gate() if before is not None else gate.gate().without_baseline()
     pair = RunPair.from_runs(before, after, options.matching)
     columns = {column.metric: column for column in pair.columns()}
-    is_nightly = _adds_up_nights(rules)
-    earlier = read_runs_before(after, before, of_year=True, is_recorded=False) if is_nightly else RunsBefore()
+    earlier = _read_earlier(pair, rules, is_recorded=False) if _adds_up_nights(rules) else RunsBefore()
     checked = _apply_rules(rules, _GatedRuns(pair, earlier), [*columns.values()], options)
     values = {sliced.column: sliced.values for sliced in pair.slices}
     ids, found = pair.b.row_ids, dict[str, set[str]]()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core.statistics.resampling import Floats, Units
+from metric_core.statistics.rank_sums import center, ranks, standardize_sum
+from metric_core.statistics.resampling import Floats
 
 _LEAST_ROWS = 30
 """Number of rows below which the normal limits of the tests do not hold."""
@@ -60,32 +61,14 @@ def find_length_effect(
     if len(scores[0]) < _LEAST_ROWS:
         return None
     longer = np.sign(lengths[1] - lengths[0])
-    ranked = [(_centered(_ranks(s)), _centered(_ranks(n))) for s, n in zip(scores, lengths, strict=True)]
+    ranked = [(center(ranks(s)), center(ranks(n))) for s, n in zip(scores, lengths, strict=True)]
     together: Floats = ranked[0][0] * ranked[0][1] + ranked[1][0] * ranked[1][1]
     difference = float((scores[1] - scores[0]).mean())
-    if abs(_z(longer, groups)) < _SUSPECT or abs(_z(together, groups)) < _SUSPECT:
+    if abs(standardize_sum(longer, groups)) < _SUSPECT or abs(standardize_sum(together, groups)) < _SUSPECT:
         return None
-    centered = [(_centered(s), _centered(n)) for s, n in zip(scores, lengths, strict=True)]
-    slope = sum(float(s @ n) for s, n in centered) / sum(float(n @ n) for _, n in centered)
+    pairs = [(center(s), center(n)) for s, n in zip(scores, lengths, strict=True)]
+    slope = sum(float(s @ n) for s, n in pairs) / sum(float(n @ n) for _, n in pairs)
     explained = slope * float((lengths[1] - lengths[0]).mean())
     if explained * difference <= 0:
         return None
     return LengthEffect(float(np.median(lengths[0])), float(np.median(lengths[1])), explained)
-
-
-def _z(values: Floats, groups: Sequence[str] | None) -> float:
-    """Return the sum of values per standard deviation that it would have if each were as likely positive."""
-    sums = Units.from_values(values, groups).sums
-    spread = float(np.sqrt(sums @ sums))
-    return float(sums.sum()) / spread if spread else 0.0
-
-
-def _centered(values: Floats) -> Floats:
-    centered: Floats = values - values.mean()
-    return centered
-
-
-def _ranks(values: Floats) -> Floats:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return ranks

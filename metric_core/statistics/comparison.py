@@ -17,7 +17,7 @@ import numpy as np
 
 from metric_core.records import Direction
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
-from metric_core.statistics.earlier_runs import EarlierRuns, adjust_differences
+from metric_core.statistics.earlier_runs import Adjusted, EarlierRuns, adjust_differences
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
@@ -122,6 +122,30 @@ class MetricComparison:
     relabelled: int
 
 
+@dataclass(frozen=True, slots=True)
+class PairedMetric:
+    """A metric whose rows are paired, once for all that reads them.
+
+    Args:
+        adjusted: Differences of the rows of each scale, less what earlier runs predict.
+    """
+
+    columns: ScoreColumns
+    paired: Paired
+    adjusted: tuple[Adjusted, ...]
+
+    @classmethod
+    def from_columns(cls, columns: ScoreColumns) -> "PairedMetric":
+        """Pair the rows of a metric."""
+        paired = pair_scores(columns)
+        return cls(columns, paired, tuple(map(adjust_differences, paired.pairs)))
+
+    def on_scale(self, scale: str | None) -> tuple[Pairs, Adjusted]:
+        """Return the pairs of a scale, and their differences less what earlier runs predict."""
+        parts = zip(self.paired.pairs, self.adjusted, strict=True)
+        return next((pairs, adjusted) for pairs, adjusted in parts if pairs.scale == scale)
+
+
 def compare_metrics(
     columns: Iterable[ScoreColumns], seed: int = SEED, most_changed: int = MOST_CHANGED
 ) -> list[MetricComparison]:
@@ -139,7 +163,14 @@ def compare_metrics(
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
     ('better', 0.5, 10, 0.0009765625)
     """
-    return decide_outcomes([part for column in columns for part in compare_metric(column, seed, most_changed)])
+    return compare_paired([PairedMetric.from_columns(column) for column in columns], seed, most_changed)
+
+
+def compare_paired(
+    metrics: Iterable[PairedMetric], seed: int = SEED, most_changed: int = MOST_CHANGED
+) -> list[MetricComparison]:
+    """Compare every metric of two runs, whose rows are paired; see `compare_metrics`."""
+    return decide_outcomes([part for metric in metrics for part in compare_metric(metric, seed, most_changed)])
 
 
 def decide_outcomes(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
@@ -148,21 +179,41 @@ def decide_outcomes(comparisons: Sequence[MetricComparison]) -> list[MetricCompa
     Args:
         comparisons: Comparisons without outcomes.
     """
-    tested = [part.difference.test.p for part in comparisons if part.difference and part.difference.test]
-    adjusted = iter(holm(tested))
+    adjusted = _adjust_ps([part.difference for part in comparisons])
+    tests = sum(p is not None for p in adjusted)
     return [
-        _decide_outcome(part, next(adjusted), len(tested)) if part.difference and part.difference.test else part
-        for part in comparisons
+        part if p is None else _decide_outcome(part, p, tests) for part, p in zip(comparisons, adjusted, strict=True)
     ]
 
 
-def compare_metric(columns: ScoreColumns, seed: int = SEED, most_changed: int = 0) -> list[MetricComparison]:
+def decide_again(comparisons: Sequence[MetricComparison], number: int, difference: Difference) -> ChangeOutcome:
+    """Return the outcome of a metric with another difference, beside the other metrics as they are.
+
+    Args:
+        number: Place of the metric among the comparisons.
+    """
+    differences = [part.difference for part in comparisons]
+    differences[number] = difference
+    p_adjusted = _adjust_ps(differences)[number]
+    if p_adjusted is None:
+        return ChangeOutcome.NOT_COMPARED
+    return find_outcome(difference, comparisons[number].direction, p_adjusted)
+
+
+def _adjust_ps(differences: Sequence[Difference | None]) -> list[float | None]:
+    """Return the p-value of each difference after Holm's correction over all of them; None for one without a test."""
+    ps = [None if each is None or each.test is None else each.test.p for each in differences]
+    adjusted = iter(holm([p for p in ps if p is not None]))
+    return [None if p is None else next(adjusted) for p in ps]
+
+
+def compare_metric(metric: PairedMetric, seed: int = SEED, most_changed: int = 0) -> list[MetricComparison]:
     """Return the comparisons of a metric, one per scale, without outcomes.
 
     Args:
         most_changed: Maximum number of most changed rows to list.
     """
-    paired = pair_scores(columns)
+    columns, paired = metric.columns, metric.paired
     blank = MetricComparison(
         metric=columns.metric,
         scale=None,
@@ -181,12 +232,12 @@ def compare_metric(columns: ScoreColumns, seed: int = SEED, most_changed: int = 
             scale=pairs.scale,
             rows=replace(paired.counts, paired=len(pairs.rows)),
             difference=replace(
-                compare_pairs(columns, pairs, seed, most_changed),
+                compare_pairs(columns, pairs, adjusted, seed, most_changed),
                 is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, pairs.differences)),
                 missing=find_missing_scores(columns, pairs, paired.counts, seed),
             ),
         )
-        for pairs in paired.pairs
+        for pairs, adjusted in zip(paired.pairs, metric.adjusted, strict=True)
     ]
 
 
@@ -195,14 +246,17 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
     return {label: (before[label], after[label]) for label in sorted(before | after)}
 
 
-def compare_pairs(columns: ScoreColumns, pairs: Pairs, seed: int = SEED, most_changed: int = 0) -> Difference:
+def compare_pairs(
+    columns: ScoreColumns, pairs: Pairs, adjusted: Adjusted, seed: int = SEED, most_changed: int = 0
+) -> Difference:
     """Return the difference of paired values, without what depends on the order of the rows, or on other rows.
 
     Args:
         pairs: Paired rows of the metric, or of one of its scales, or some of these.
+        adjusted: Their differences, less what earlier runs predict.
         most_changed: Maximum number of most changed rows to list.
     """
-    differences, adjusted = pairs.differences, adjust_differences(pairs)
+    differences = pairs.differences
     units = pairs.units(adjusted.values)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"

@@ -42,6 +42,33 @@ class Part:
     rows: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """The outcome with the verdicts of a second judge on a part of the rows.
+
+    Args:
+        judge: Name of that judge.
+        rows: Number of rows with its verdicts.
+        lost: Number of rows that it was asked about and has given no score.
+        is_other: True if the outcome is another.
+    """
+
+    judge: str
+    rows: int
+    lost: int
+    is_other: bool
+
+    @property
+    def words(self) -> str:
+        """The judge and the number of rows, for a sentence.
+
+        >>> SecondOpinion("qwen", 28, 1, is_other=False).words
+        'with the verdicts of qwen on 28 rows (1 more has none)'
+        """
+        more = f" ({self.lost:,} more {'has' if self.lost == 1 else 'have'} none)" if self.lost else ""
+        return f"with the verdicts of {self.judge} on {self.rows:,} row{'s' * (self.rows != 1)}{more}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
     """Rows, parts and judge that an outcome hangs on.
@@ -53,6 +80,7 @@ class Robustness:
         parts: Names of the parts without each of which it is another, the most important one first.
         has_parts: True if there are parts.
         by_judge: True if it may be another if the judge is asked again; None if that is not known.
+        second: Outcome with the verdicts of a second judge; None without any that count for it.
     """
 
     outcome: str
@@ -61,11 +89,16 @@ class Robustness:
     parts: tuple[str, ...] = ()
     has_parts: bool = False
     by_judge: bool | None = None
+    second: SecondOpinion | None = None
 
     @property
     def is_robust(self) -> bool:
         """Whether it hangs on nothing that is known."""
-        return not (self.rows or self.parts or self.by_judge)
+        return not (self.rows or self.parts or self.by_judge or self._is_contradicted)
+
+    @property
+    def _is_contradicted(self) -> bool:
+        return self.second is not None and self.second.is_other
 
     @property
     def sentence(self) -> str:
@@ -77,13 +110,25 @@ class Robustness:
         'hangs on 2 rows (q7, q9) and on topic travel: without one of these the outcome is another'
         >>> Robustness(outcome="worse", few=3, by_judge=True).sentence
         'hangs on the judge: asked again, it may give another outcome'
+        >>> second = SecondOpinion("qwen", 28, 0, is_other=True)
+        >>> Robustness(outcome="worse", few=3, second=second).sentence
+        'hangs on the judge: with the verdicts of qwen on 28 rows the outcome is another'
         """
-        if self.is_robust:
-            kept = ["without any one topic or document"] if self.has_parts else []
-            kept.append(f"without any {self.few:,} rows")
-            if self.by_judge is None:
-                return f"robust: the same {' and '.join(kept)}; the judge was not asked again"
-            return f"robust: the same {', '.join(kept)}, and if the judge is asked again"
+        return self._robust_sentence if self.is_robust else self._fragile_sentence
+
+    @property
+    def _robust_sentence(self) -> str:
+        kept = ["without any one topic or document"] if self.has_parts else []
+        kept.append(f"without any {self.few:,} rows")
+        judged = [] if self.by_judge is None else ["if the judge is asked again"]
+        judged += [] if self.second is None else [self.second.words]
+        end = "; the judge was not asked again" if self.by_judge is None else ""
+        if judged:
+            return f"robust: the same {', '.join([*kept, *judged[:-1]])}, and {judged[-1]}{end}"
+        return f"robust: the same {' and '.join(kept)}{end}"
+
+    @property
+    def _fragile_sentence(self) -> str:
         found, without = [], "it"
         if self.rows:
             names = ", ".join(self.rows[:_LEAST])
@@ -97,6 +142,9 @@ class Robustness:
         reasons = [f"without {without} the outcome is another"] if found else []
         if self.by_judge:
             reasons.append("asked again, it may give another outcome")
+        if self.second is not None:
+            reasons.append(f"{self.second.words} the outcome is {'another' if self.second.is_other else 'the same'}")
+        if self.by_judge or self._is_contradicted:
             found.append("on the judge")
         return f"hangs {' and '.join(found)}: {'; '.join(reasons)}"
 
@@ -238,6 +286,15 @@ class DecidedDifference:
     difference: Difference
     outcome: str
     without: OutcomeWithout
+
+    def may_turn(self) -> bool:
+        """Return whether the outcome may be another if some changes of rows are none, such as all decreases."""
+        strength = Strength.from_difference(self.values, self.difference)
+        if strength is None or abs(strength.observed) >= 1:
+            return strength is not None
+        ways = [np.maximum(self.values, 0.0), np.minimum(self.values, 0.0)]
+        means, squares = (np.array([float((way**power).mean()) for way in ways]) for power in (1, 2))
+        return bool((np.abs(strength.compute(means, squares, np.full(2, float(len(self.values))))) >= _SLACK).any())
 
     def find_robustness(self, parts: Sequence[Part], noise: JudgeNoise | None = None) -> Robustness | None:
         """Return what the outcome hangs on; None if the difference was not tested.

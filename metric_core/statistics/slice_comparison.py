@@ -7,7 +7,13 @@ The slices are a separate family of tests: if two systems are equal, any slice i
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metric, decide_outcomes
+from metric_core.statistics.comparison import (
+    ChangeOutcome,
+    MetricComparison,
+    PairedMetric,
+    compare_metric,
+    decide_outcomes,
+)
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slices import SMALL_SLICE, RowSlices, Slice
@@ -61,7 +67,7 @@ def compare_slices(
         for value in sliced.sizes:
             rows = max((len(part[value].b) for part in parts), default=0)
             for part in parts:
-                compared = compare_metric(part[value], seed)
+                compared = compare_metric(PairedMetric.from_columns(part[value]), seed)
                 comparisons += compared
                 places += [(Slice(sliced.column, value), rows)] * len(compared)
     return [

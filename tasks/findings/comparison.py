@@ -1,14 +1,15 @@
 """Define what a finding says of two runs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from metric_core.gates.rules import GateResult
-from metric_core.statistics.comparison import MetricComparison
-from metric_core.statistics.pairs import ScoreColumns
+from metric_core.statistics.comparison import MetricComparison, PairedMetric
+from metric_core.statistics.earlier_runs import Adjusted
+from metric_core.statistics.pairs import Pairs, ScoreColumns
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
 from tasks.documents.blocks import Block
@@ -38,6 +39,7 @@ class ComparedRows:
         seed: Seed of the resampling.
         metrics: Comparisons of the metrics that both runs have.
         gate: The gate; None without one.
+        paired: Paired rows of these metrics, by key.
     """
 
     pair: RunPair
@@ -45,6 +47,11 @@ class ComparedRows:
     seed: int
     metrics: Sequence[MetricComparison] = ()
     gate: CheckedGate | None = None
+    paired: Mapping[str, PairedMetric] = field(default_factory=dict)
+
+    def pairs_of(self, compared: MetricComparison) -> tuple[Pairs, Adjusted]:
+        """Return the pairs that a comparison is about, and their differences less what earlier runs predict."""
+        return self.paired[compared.metric].on_scale(compared.scale)
 
 
 Sentences: TypeAlias = Callable[[RunComparison], Iterable[str]]

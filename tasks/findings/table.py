@@ -94,10 +94,18 @@ TABLE: tuple[ListedFinding, ...] = (
         is_compared=lambda pair: bool(pair.slices),
     ),
     ListedFinding("tasks.findings.shared_rows.shared_rows_finding", ("shared_rows",), lambda _: True),
-    ListedFinding("tasks.findings.robustness.robustness_finding", ("robustness",), is_compared=lambda _: True),
+    ListedFinding(
+        "tasks.findings.robustness.robustness_finding", ("robustness", "second_judge"), is_compared=lambda _: True
+    ),
     ListedFinding(
         "tasks.findings.answer_lengths.answer_lengths_finding",
         ("answer_lengths",),
+        is_compared=lambda pair: pair.a is not None,
+    ),
+    ListedFinding(
+        "tasks.findings.reference_age.reference_age_finding",
+        ("reference_age",),
+        lambda _: True,
         is_compared=lambda pair: pair.a is not None,
     ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),

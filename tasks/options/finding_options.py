@@ -3,11 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.option import OptionGroup
 
 
 class FindingOptions(OptionGroup, affects_scores=False):
     """Options of a finding, which belong to its room."""
+
+    @property
+    def other_judges(self) -> Mapping[str, SingleJudgeSettings]:
+        """The judges that the finding asks besides those of the run, by what they are."""
+        return {}
 
     def locate_sources(self, locate: Callable[[str], str | None]) -> Mapping[str, Any]:
         """Return the options that hold paths, by name, with absolute ones.

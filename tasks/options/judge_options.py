@@ -93,7 +93,8 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
         if not isinstance(name := content.get("profile"), str):
             return content
         profile = load_profile(name)
-        launch = {"model": profile.model, "dtype": profile.serving.dtype} | dict(content["launch"])
+        named = {"model": profile.model} if profile.model else {}
+        launch = named | {"dtype": profile.serving.dtype} | dict(content["launch"])
         if profile.serving.max_model_len is not None:
             launch.setdefault("max_model_len", profile.serving.max_model_len)
         launch.setdefault("extra_args", profile.serving.extra_args)
@@ -135,6 +136,10 @@ def _parse_single(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: each for name, each in value.items() if name not in set(KindGroup) or each is not None}
     return value
+
+
+SingleJudge: TypeAlias = Annotated[SingleJudgeSettings, BeforeValidator(_parse_single)]
+"""A judge that is given as a word, a URL or a table."""
 
 
 def _parse_models(value: Any) -> Any:
@@ -217,10 +222,7 @@ class JudgeSettings(SingleJudgeSettings, affects_scores=True):
 class CascadeSettings(ModelOptions, affects_scores=True):
     """A cheaper judge, which gives the verdicts that it is sure enough of; the judge gives the others."""
 
-    first: Annotated[
-        Annotated[SingleJudgeSettings, BeforeValidator(_parse_single)],
-        Option("The cheaper judge.", examples=["builtin"]),
-    ]
+    first: Annotated[SingleJudge, Option("The cheaper judge.", examples=["builtin"])]
     most_disagreement: Annotated[
         float,
         Option(

@@ -26,7 +26,7 @@ def write_run(
     first: int = 0,
     rows: int = ROWS,
     *,
-    extras: Mapping[str, Any] | None = None,
+    extras: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     **manifest: Any,
 ) -> Path:
     """Write a run in ten topics, with faithfulness near a level and noise sensitivity near its opposite.
@@ -37,12 +37,13 @@ def write_run(
         answer: Response of every row, or of each.
         first: Number of the first row.
         rows: Number of rows.
-        extras: Further columns of every row.
+        extras: Further columns of every row, or of each.
         **manifest: Further entries of the manifest.
     """
     ids = [f"row-{i:02}" for i in range(first, first + rows)]
     levels = [level] * rows if isinstance(level, float) else level
     answers = [answer] * rows if isinstance(answer, str) else answer
+    further = [extras or {}] * rows if extras is None or isinstance(extras, Mapping) else extras
     scores = {
         row_id: {
             "faithfulness": Score.scored(levels[i - first] + (i % 3) * 0.05),
@@ -59,7 +60,7 @@ def write_run(
             "response": answers[i - first],
             "retrieved_contexts": ["Repairs happen in Dublin."],
             "reference": "In Dublin.",
-            "extras": json.dumps({"topic": f"topic {i % 10}", **(extras or {})}),
+            "extras": json.dumps({"topic": f"topic {i % 10}", **further[i - first]}),
         }
         for i, row_id in enumerate(ids, start=first)
     ]

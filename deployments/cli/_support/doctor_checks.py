@@ -35,7 +35,6 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageOptions, LanguageSettings
-from tasks.options.run_model_options import RunModelOptions
 from tasks.runtime import release
 from tasks.runtime.atomic_files import create_private_folder
 from tasks.runtime.credentials import mask_url
@@ -201,16 +200,18 @@ def _check_automations(server: ServerAddress) -> Iterator[DoctorCheck]:
         yield DoctorCheck("events", Level.WARNING, f"no run has taken up {found}", advice)
 
 
-def check_judge_servers(models: RunModelOptions | None) -> Iterator[DoctorCheck]:
+def check_judge_servers(config: RunConfig | None) -> Iterator[DoctorCheck]:
     """Check that the judges can be reached, and report their features."""
     chosen = JudgedSettings()
-    if models is not None:
-        chosen = JudgedSettings(judge=models.judge, embedder=models.embedder, language=models.language)
+    if config is not None:
+        chosen = JudgedSettings(judge=config.judge, embedder=config.embedder, language=config.language)
     named: list[tuple[str, SingleJudgeSettings]] = [("judge", chosen.judge)]
     for group, settings in chosen.judge.by_group.items():
         named += [(f"judge of {group}", settings), *((f"panel of {group}", each) for each in settings.panel)]
-    if models is not None and models.cascade is not None:
-        named.append(("cheaper judge of the cascade", models.cascade.first))
+    if config is not None:
+        if config.cascade is not None:
+            named.append(("cheaper judge of the cascade", config.cascade.first))
+        named += [judge for each in config.of_findings for judge in each.other_judges.items()]
     for name, judge in named:
         try:
             yield from _check_one(name, judge, chosen)

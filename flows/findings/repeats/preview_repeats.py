@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from flows.dry_run.dry_run import DryRunner
 from flows.dry_run.dry_run_result import Certainty, DryRun, least_certain
+from flows.execution.judged_rows import LABELLED
 from flows.execution.read_source import samples_settings
-from flows.findings.repeats.repeated_rows import LABELLED
 from flows.planning.run_plan import RunPlan
 from tasks.stages.samples import read_shards
 

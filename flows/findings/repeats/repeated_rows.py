@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from flows.execution.calibration_lookup import mapped_settings
+from flows.execution.judged_rows import LABELLED, SCORED, judge_rows, scores_of
 from flows.execution.run import Run
 from flows.planning.capabilities import scoring_kinds
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance
-from tasks.engine.registry import STAGES
 from tasks.findings.repeats.repeat_record import RepeatUsage
 from tasks.findings.repeats.repeated_questions import RepeatedQuestions
 from tasks.models.judges.protocol import IN_PROCESS
@@ -21,9 +21,6 @@ from tasks.rows.computed_tables import RunTables
 from tasks.rows.merge import select_rows
 from tasks.runtime.usage import Usage
 from tasks.stages.definition import Tables
-
-LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
-"""Stages that ask a judge for labels; the texts that it writes are not asked for again."""
 
 Scores: TypeAlias = dict[str, dict[str, tuple[float, float]]]
 """Metric -> row -> score with the kept answers and with the new ones."""
@@ -72,7 +69,7 @@ class RepeatedRows:
         for shard in self._shards:
             for row in [row for row in shard[Stage.SAMPLES]["row_id"].to_pylist() if row in rows]:
                 questions.row = row
-                self._judge({stage: select_rows(table, [row]) for stage, table in shard.items()}, models)
+                self._judge({stage: select_rows(table, [row]) for stage, table in shard.items()}, models, LABELLED)
 
     def scores(self, questions: RepeatedQuestions, rows: Collection[str]) -> Scores:
         """Return metric -> row -> the score with the kept answers and that with the new ones."""
@@ -80,27 +77,14 @@ class RepeatedRows:
         models = questions.models(note=False)
         for shard in self._shards:
             tables = {stage: select_rows(table, rows) for stage, table in shard.items()}
-            kept, again = _values(tables), _values(self._judge(tables, models, scored=True))
+            kept, again = scores_of(tables), scores_of(self._judge(tables, models, SCORED))
             for row, metric in kept.keys() & again.keys():
                 found.setdefault(metric, {})[row] = (round(kept[row, metric], 4), round(again[row, metric], 4))
         return found
 
-    def _judge(self, tables: Tables, models: RunModels, *, scored: bool = False) -> Tables:
-        """Return the tables with those of the stages that ask for labels, and if wanted the scores, computed again."""
-        result = dict(tables)
-        for stage in self.run.plan.metrics.sharded_stages:
-            if stage in LABELLED or (scored and stage is Stage.AGGREGATION):
-                settings, inputs = self._settings[stage], self.run.plan.metrics.inputs_of(stage)
-                computed = STAGES[stage].compute(
-                    {each: result[each] for each in inputs}, settings, models.select(settings)
-                )
-                result[stage] = computed.table
-        return result
-
-
-def _values(tables: Tables) -> dict[tuple[str, str], float]:
-    cells = tables[Stage.AGGREGATION].to_pylist()
-    return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
+    def _judge(self, tables: Tables, models: RunModels, stages: Collection[Stage]) -> Tables:
+        """Return the tables with those of some stages computed again."""
+        return judge_rows(self.run.plan.metrics, self._settings, tables, models, stages)[0]
 
 
 def repeat_usage(usage: Usage) -> RepeatUsage:

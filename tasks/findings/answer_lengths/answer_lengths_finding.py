@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from metric_core.columns import RESPONSE
 from metric_core.statistics.answer_lengths import LengthEffect, find_length_effect
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
-from metric_core.statistics.pairs import pair_scores
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import RunRows
 from tasks.findings.comparison import ComparedRows, FindingComparison
@@ -43,9 +42,9 @@ def compare(rows: ComparedRows) -> ComparedLengths | None:
     if not clear or rows.pair.a is None:
         return None
     lengths = [_lengths(side) for side in (rows.pair.a, rows.pair.b)]
-    columns, found = {column.metric: column for column in rows.columns}, {}
+    found = {}
     for each in clear:
-        pairs = next(pairs for pairs in pair_scores(columns[each.metric]).pairs if pairs.scale == each.scale)
+        pairs, _ = rows.pairs_of(each)
         chosen = [place for place, row in enumerate(pairs.rows) if all(row in of for of in lengths)]
         before, after = (np.array([of[pairs.rows[place]] for place in chosen], dtype=np.float64) for of in lengths)
         groups = None if pairs.groups is None else [pairs.groups[place] for place in chosen]

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 from metric_core.statistics.robustness import Robustness
 from tasks.comparison.run_comparison import RunComparison
 from tasks.findings.comparison import ComparedRows, FindingComparison
-from tasks.findings.finding import Finding
+from tasks.findings.finding import Finding, RunRecords
 from tasks.findings.robustness.compared_outcomes import check_outcomes
 from tasks.findings.robustness.gate_outcome import check_gate_outcome
 from tasks.findings.robustness.row_parts import find_parts
+from tasks.findings.robustness.second_judge_record import SecondJudgeRecord
+from tasks.findings.robustness.second_verdicts import describe_second_judge, read_second_verdicts
 
 _PER_LINE = 3
 """Number of metrics that a sentence names; more that are robust are counted."""
@@ -34,18 +36,21 @@ class ComparedRobustness:
 
     Args:
         gate: The same of the outcome of the gate; None without one, or if it tests no mean.
+        second: Sentence on what a second judge was asked; None without one.
     """
 
     entry: ClassVar[str] = "robustness"
 
     metrics: tuple[MetricRobustness, ...]
     gate: Robustness | None = None
+    second: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry."""
         return {
             "metrics": [{"metric": each.metric, **_to_json(each.found)} for each in self.metrics],
             "gate": None if self.gate is None else _to_json(self.gate),
+            "second_judge": self.second,
         }
 
 
@@ -57,13 +62,13 @@ def compare(rows: ComparedRows) -> ComparedRobustness | None:
     """Return what the outcomes hang on; None without any."""
     if not rows.metrics and rows.gate is None:
         return None
-    parts = find_parts(rows.pair)
+    parts, second = find_parts(rows.pair), read_second_verdicts(rows.pair)
     metrics = tuple(
         MetricRobustness(each.metric if each.scale is None else f"{each.metric} on {each.scale}", found)
-        for each, found in check_outcomes(rows, parts)
+        for each, found in check_outcomes(rows, parts, second)
     )
-    gate = None if rows.gate is None else check_gate_outcome(rows, rows.gate, parts)
-    return ComparedRobustness(metrics, gate) if metrics or gate is not None else None
+    gate = None if rows.gate is None else check_gate_outcome(rows, rows.gate, parts, second)
+    return ComparedRobustness(metrics, gate, describe_second_judge(rows.pair)) if metrics or gate is not None else None
 
 
 def metric_sentences(comparison: RunComparison) -> Iterator[str]:
@@ -79,6 +84,8 @@ def metric_sentences(comparison: RunComparison) -> Iterator[str]:
             continue
         for first in range(0, len(metrics), _PER_LINE):  # Markdown shortens long sentences
             yield f"{', '.join(metrics[first : first + _PER_LINE])}: {sentence}"
+    if found is not None and found.metrics and found.second is not None:
+        yield found.second
 
 
 def gate_sentences(comparison: RunComparison) -> Iterator[str]:
@@ -86,8 +93,18 @@ def gate_sentences(comparison: RunComparison) -> Iterator[str]:
     found = comparison.find(ComparedRobustness)
     if found is not None and found.gate is not None:
         yield f"the outcome of the gate ({found.gate.outcome}): {found.gate.sentence}"
+        if not found.metrics and found.second is not None:
+            yield found.second
+
+
+def details(run: RunRecords) -> Iterator[str]:
+    """Yield what the second judge of a run was asked."""
+    if (found := run.record.find(SecondJudgeRecord)) is not None:
+        yield found.sentence(run.record.rows)
 
 
 FINDING = Finding(
-    comparison=FindingComparison(compare=compare, sentences=metric_sentences, gate_sentences=gate_sentences)
+    record=(SecondJudgeRecord,),
+    details=details,
+    comparison=FindingComparison(compare=compare, sentences=metric_sentences, gate_sentences=gate_sentences),
 )

@@ -10,7 +10,7 @@ from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_interval, p_not_below
-from metric_core.statistics.comparison import compare_metric
+from metric_core.statistics.comparison import compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Units
 from metric_core.statistics.summary import summarize_distribution
@@ -92,8 +92,8 @@ def test_comparison_of_few_effective_groups_is_unclear() -> None:
     rows = [f"row {i}" for i in range(sum(sizes))]
     groups = dict(zip(rows, names(sizes), strict=True))
     a, b = ({row: Score.scored(value) for row in rows} for value in (1.0, 0.0))
-    [found] = compare_metric(
-        ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups, bounds=(0.0, 1.0))
+    [found] = compare_metrics(
+        [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups, bounds=(0.0, 1.0))]
     )
     assert found.difference is not None
     assert (found.difference.groups, found.difference.interval, found.difference.test) == (41, None, None)

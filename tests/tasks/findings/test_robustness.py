@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from flows.config.gate_file import GateSettings
@@ -10,6 +11,7 @@ from flows.results.gated_comparison import CompareOptions, apply_gate, compare_r
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.robustness import Robustness
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
+from tasks.findings.robustness.gate_outcome import TestedRows
 from tasks.findings.robustness.robustness_finding import (
     ComparedRobustness,
     MetricRobustness,
@@ -75,6 +77,7 @@ def test_every_place_has_the_sentences(comparison: RunComparison) -> None:
         "parts": ("topic travel",),
         "has_parts": True,
         "by_judge": None,
+        "second": None,
     }
 
 
@@ -110,3 +113,20 @@ def test_slices_of_a_column_with_rules_are_not_left_out(runs: tuple[Path, Path])
     _, poor = runs
     _, sentence = gate_found(poor, "faithfulness >= 0.7 for each topic")
     assert "topic travel" not in sentence
+
+
+def test_rows_of_a_rule_count_by_their_weight() -> None:
+    values, weights = np.array([1.0, 1.0, 0.0, 0.0]), np.array([4.0, 1.0, 1.0, 2.0])
+    rows = TestedRows(
+        metric="m",
+        are_changes=False,
+        outcome=Outcome.PASSED,
+        places=dict(zip("abcd", range(4), strict=True)),
+        values=values,
+        weights=weights,
+        down=0.1,
+        up=0.1,
+    )
+    mean, without = 5 / 8, 1 / 4
+    assert np.isclose(rows.ways({"a"}), (10 * (mean - without), 10 * (without - mean))).all()
+    assert "abcd"[int(np.argmax(rows.pulls))] == "a"

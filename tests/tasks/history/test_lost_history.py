@@ -116,7 +116,7 @@ def test_a_comparison_says_that_the_earlier_runs_are_not_known(
     assert said in found.unknown_runs
     assert comparison_to_dict(found)["unknown_runs"] == found.unknown_runs
     text = comparison_markdown(found)
-    assert "earlier runs of these rows, which show it, are not known: the history" in text
+    assert "Earlier runs of these rows would show it, but are not known: the history" in text
 
 
 def test_a_history_server_that_is_down_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Rows whose references may be too old to be true."""

@@ -1,0 +1,1 @@
+"""Tests of what runs compute for what their outcomes hang on."""
