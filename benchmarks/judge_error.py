@@ -19,17 +19,14 @@ from numpy.typing import NDArray
 from benchmarks.labelled_examples import DATA, rows
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Units
 from tasks.runs.run_folder import SCORES
 
 REPEATS = 300
 SETS = {
-    "claims_factscore": ("label_precision", 0.0, 1.0),
     "faithfulness_ragtruth_qa": ("label_hallucinated", 1.0, 0.0),
-    "faithfulness_qags": ("label_score", 0.0, 1.0),
-    "rag_mtrag_human": ("label_faithfulness", 1.0, 4.0),
 }
 """Data set -> column with the labels, worst label, best label."""
 
@@ -40,8 +37,8 @@ def main() -> None:
     """Run the simulation and print one line per data set and share."""
     if not DATA.is_dir():
         sys.exit(f"the labelled data is missing: no {DATA}")
-    heading = ("share of intervals that contain the truth", "mean error", "half width", "line refused")
-    print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}{heading[3]:>14}")
+    heading = ("share of intervals that contain the truth", "mean error", "half width")
+    print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}")
     with tempfile.TemporaryDirectory() as folder:
         for name in SETS:
             labels, scores, groups = _evaluate(name, Path(folder))
@@ -49,7 +46,7 @@ def main() -> None:
                 found = _simulate(labels, scores, groups, tilt)
                 print(
                     f"{name:28}{what:>12}   plain {found[0]:6.2f}   corrected {found[1]:6.2f}"
-                    f"{'':16}plain {found[2]:.3f} corrected {found[3]:.3f}   {found[4]:.3f}   {found[5]:.2f}",
+                    f"{'':16}plain {found[2]:.3f} corrected {found[3]:.3f}   {found[4]:.3f}",
                     flush=True,
                 )
 
@@ -85,8 +82,7 @@ def _repetitions(
         weights /= weights.sum()
         truth = float(weights @ labels[~known])
         run = generator.choice(scores[~known], size=int((~known).sum()), p=weights)
-        arguments = labels[known], scores[known], groups[known].tolist()
-        error = estimate_judge_error(*arguments, (0.0, 1.0))
+        error = estimate_judge_error(labels[known], scores[known], (0.0, 1.0), groups[known].tolist())
         plain = estimate_interval(Units.from_values(run), Bounds(0.0, 1.0), SEED)
         if error is None or plain is None:
             continue
@@ -94,8 +90,7 @@ def _repetitions(
         low, high = corrected.interval().low, corrected.interval().high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
         covered = plain.low <= truth <= plain.high, low <= truth <= high
-        refused = is_crooked(lack_of_fit(*arguments))
-        yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2, refused
+        yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2
 
 
 if __name__ == "__main__":

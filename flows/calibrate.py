@@ -27,21 +27,18 @@ from flows.planning.planner import plan_run, plan_source
 from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
-from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.calibration.judge_error import estimate_judge_error
 from metric_core.calibration.labels import Scale, describe_model_annotators, guess_metric
 from metric_core.calibration.looks import tail_of_look
 from metric_core.calibration.random_sample import describe_strictness
-from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
-from metric_core.errors import ConfigError, SourceError
+from metric_core.errors import ConfigError
 from metric_core.metrics.registry import default_suite
 from metric_core.statistics.resampling import LEVEL
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
-    LabelScale,
     correct_means,
     find_label_needs,
-    known_judge_errors,
 )
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.cascade_thresholds import measure_cascade
@@ -56,7 +53,7 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
-from tasks.record.judge_quality import Audit, CalibratedMetric, OwnLabels
+from tasks.record.judge_quality import OwnLabels
 from tasks.record.stored_figures import JudgeName
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
@@ -67,10 +64,7 @@ from tasks.sources import available_columns
 
 ARTIFACT = "assay-calibration"
 _NO_LABELS = "there is nothing to calibrate on: name the labelled data as SOURCE"
-_REFUSED = (
-    "the scores do not depend on the grades along a straight line (p = {p:.2g}), so that a mean score does not "
-    "determine a mean grade"
-)
+_GRADES = "grades of other rows do not say what people would give here: `assay label` draws rows of the run itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,6 @@ class CalibrationResult:
     Args:
         folder: The run folder of the evaluation, with calibration.json in it.
         kept: File that later runs read; None if it was not saved.
-        audit: Result of an audit; None if none was asked for.
         corrected: Bias-corrected mean of the metric; None if there is none.
         needed: Number of more labels that would halve its interval; None if none would.
         warnings: Sentences on what could not be reported to Prefect.
@@ -89,7 +82,6 @@ class CalibrationResult:
     folder: str
     calibration: Calibration
     kept: str | None
-    audit: Audit | None = None
     corrected: CorrectedMeanRecord | None = None
     needed: int | None = None
     warnings: tuple[str, ...] = ()
@@ -147,7 +139,7 @@ def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
     calibration = _measure(request, run, ready.metric, ready.data, rows, (identity, judge), look)
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
-    corrected, needed = _write_to_run(folder, calibration, rows, _entry(calibration))
+    corrected, needed = _write_to_run(folder, calibration, rows)
     description = f"{calibration.metric} compared with {calibration.label}"
     text = calibration_markdown(calibration)
     unpublished = write_artifact(
@@ -205,27 +197,18 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     if not request.replace:
         refuse_fewer_labels(run.folder, metric.key, rows.of_run)
     folder = RunFolder(run.folder)
-    known = recorded.metrics.get(metric.key)
-    if request.audit:
-        audit = _audit(run, metric.key, known, calibration)
-        kept = calibration_files.save_audit(metric.key, known.created, audit) if request.keep and known else None
-        facts = (known or _entry(calibration)).extend(audit=audit)
-    else:
-        audit = None
-        if request.keep and not identity:
-            raise ConfigError(
-                f"{run.folder} does not record what determines the scores of {metric.key}, so that its calibration "
-                "cannot be saved for later runs: an older rag-assay made it. Evaluate it again, or use --no-keep."
-            )
-        kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
-        calibration_files.save(calibration, folder.path / CALIBRATION)
-        facts = _entry(calibration)
-    corrected, needed = _write_to_run(folder, calibration, rows, facts)
+    if request.keep and not identity:
+        raise ConfigError(
+            f"{run.folder} does not record what determines the scores of {metric.key}, so that its calibration "
+            "cannot be saved for later runs: an older rag-assay made it. Evaluate it again, or use --no-keep."
+        )
+    kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
+    calibration_files.save(calibration, folder.path / CALIBRATION)
+    corrected, needed = _write_to_run(folder, calibration, rows)
     return CalibrationResult(
         folder=str(run.folder),
         calibration=calibration,
         kept=None if kept is None else str(kept),
-        audit=audit,
         corrected=corrected,
         needed=needed,
     )
@@ -241,10 +224,6 @@ def prepare_calibration(request: CalibrationRequest) -> Ready:
     config = request.config
     if config.source is None:
         raise ConfigError(_NO_LABELS)
-    if request.audit:
-        raise ConfigError(
-            "an audit is about a finished run: name it with --run RUN, and the labels of its rows as SOURCE"
-        )
     options = plan_source(config).options()
     data = _read_data(request)
     changes = {"calibration": "none", "explain": "none", "baseline": None}
@@ -317,56 +296,23 @@ def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
 
 def _results(agreement: HumanAgreement, rows: PairedLabels, warnings: Sequence[str]) -> dict[str, Any]:
     judged = rows.judged
-    has_ends = judged.scale is Scale.BINARY or rows.span is not None
-    arguments = (judged.labels, judged.scores, judged.groups)
-    curve = lack_of_fit(*arguments, judged.weights) if has_ends and judged.scale is Scale.GRADED else None
-    refused = rows.selected or (_REFUSED.format(p=curve) if is_crooked(curve) else "")
+    error = None
+    if judged.scale is Scale.BINARY and judged.bounds is not None and not rows.selected:
+        error = estimate_judge_error(judged.labels, judged.scores, judged.bounds, judged.groups, judged.weights)
     return {
         "figures": agreement.figures,
         "map": agreement.map,
-        "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
-        "refused": refused,
+        "error": error,
+        "refused": rows.selected or (_GRADES if judged.scale is Scale.GRADED else ""),
         "warnings": (
             *filter(None, (*warnings, *rows.warnings)),
-            *([f"no bias-corrected mean: {refused}"] if refused else []),
+            *([f"no bias-corrected mean: {rows.selected}"] if rows.selected else []),
         ),
     }
 
 
-def _audit(run: FinishedRun, key: str, known: CalibratedMetric | None, calibration: Calibration) -> Audit:
-    """Compare the judge's error on newly labelled rows of a run with that of the calibration that covers the run."""
-    before = known_judge_errors(run.record).get(key)
-    if known is None or before is None:
-        raise ConfigError(
-            f"there is nothing to audit: no calibration with an error of the judge covers {key} in {run.folder}. "
-            "Without --audit, the labels make one."
-        )
-    if calibration.error is None:
-        raise SourceError(
-            f"the {calibration.counts.compared} labelled rows do not determine how the judge errs on {key}: label more "
-            "rows, with different labels"
-        )
-    scale = LabelScale.of_labels(known)
-    if scale.span != calibration.span:
-        raise ConfigError(f"the calibration has the grades {scale.span}, the labels {calibration.span}; name --range")
-    found = check_transfer(before, calibration.error)
-    return Audit(
-        created=calibration.created,
-        run=str(run.folder),
-        labelled=calibration.counts.compared,
-        p=found.p,
-        holds=found.holds,
-        good=found.good,
-        bad=found.bad,
-    )
-
-
-def _entry(calibration: Calibration) -> CalibratedMetric:
-    return calibration.to_record(calibration.verdict, applied=False)
-
-
 def _write_to_run(
-    folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: CalibratedMetric
+    folder: RunFolder, calibration: Calibration, rows: PairedLabels
 ) -> tuple[CorrectedMeanRecord | None, int | None]:
     """Write labels and calibration to the run of the labelled rows.
 
@@ -380,7 +326,8 @@ def _write_to_run(
     own = OwnLabels(label=calibration.label, span=calibration.span, is_random=is_random, **unit)
     if rows.of_run is not None:
         write_labels(folder.path, key, rows.of_run)
-    metrics = {**record.calibration.metrics, key: facts.extend(own=own)}
+    facts = calibration.to_record(calibration.verdict, applied=False).extend(own=own)
+    metrics = {**record.calibration.metrics, key: facts}
     record = record.extend(calibration=record.calibration.extend(metrics=metrics))
     folder.write_record(record)
     corrected = correct_means(folder.path, record)

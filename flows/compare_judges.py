@@ -10,10 +10,11 @@ from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.planning.capabilities import scoring_kinds
 from flows.planning.planner import plan_run
-from metric_core.calibration.judge_comparison import JudgeAgreement, compare_agreements
+from metric_core.calibration.calibrate import measure_human_agreement
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.question_kinds import KindGroup
+from metric_core.statistics.resampling import Interval
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.common_rows import find_common_rows
 from tasks.calibration.label_pairing import pair_labels
@@ -39,6 +40,20 @@ class Candidate:
     name: str
     judge: JudgeSettings
     prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedJudge:
+    """The agreement of a judge with people on the rows that all judges scored.
+
+    Args:
+        agreement: Agreement as in a calibration; None if so few rows do not determine it.
+        interval: 95 % interval of the agreement; None for too few rows or groups.
+    """
+
+    name: str
+    agreement: float | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,7 @@ class JudgesResult:
 
     metric: str
     rows: int
-    judges: tuple[JudgeAgreement, ...]
+    judges: tuple[ComparedJudge, ...]
     costs: Mapping[str, JudgeCost]
     calibrations: Mapping[str, Calibration]
     folders: Mapping[str, str]
@@ -152,8 +167,13 @@ def compare_candidates(
         costs[candidate.name] = _cost(run, ready.metric, candidate.prices)
         calibrations[candidate.name], folders[candidate.name] = result.calibration, result.folder
     rows = find_common_rows(labels, next(iter(calibrations.values())).scale)
-    judges = compare_agreements(rows, request.seed)
-    return JudgesResult(ready.metric.key, len(rows.labels), judges, costs, calibrations, folders)
+    judges = []
+    for name, judged in rows.items():
+        found = measure_human_agreement(judged, request.seed).figures.get("agreement")
+        judges.append(ComparedJudge(name, *((None, None) if found is None else (found.value, found.interval))))
+    judges.sort(key=lambda judge: -1.0 if judge.agreement is None else judge.agreement, reverse=True)
+    count = len(next(iter(rows.values())).labels)
+    return JudgesResult(ready.metric.key, count, tuple(judges), costs, calibrations, folders)
 
 
 def _candidate_judge(options: JudgeOptions, candidate: Candidate, metric: MetricRequest) -> SingleJudgeSettings:

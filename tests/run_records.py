@@ -56,11 +56,7 @@ def _metric(given: Mapping[str, Any]) -> dict[str, Any]:
 def _calibration(given: Mapping[str, Any]) -> dict[str, Any]:
     known = {"created": "2026-11-21T16:04:00+00:00", "source": "labels.jsonl", "compared": 66, "figures": {}}
     known |= {"verdict": "binary"}
-    of_audit = {"created": "2026-11-22T00:00:00+00:00", "run": "a run"}
     metrics = {key: {**known, **facts} for key, facts in (given.get("metrics") or {}).items()}
-    for facts in metrics.values():
-        if facts.get("audit") is not None:
-            facts["audit"] = {**of_audit, **facts["audit"]}
     return {"metrics": {}, "not_covered": [], **given, **({"metrics": metrics} if metrics else {})}
 
 

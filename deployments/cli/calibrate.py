@@ -93,14 +93,6 @@ Run = Annotated[
         help="Finished run whose rows the labels are about. Its scores are used, and no judge is asked.",
     ),
 ]
-AuditFlag = Annotated[
-    bool,
-    typer.Option(
-        "--audit",
-        envvar="ASSAY_CALIBRATE_AUDIT",
-        help="Test with these labels whether the calibration that covers --run still holds, instead of replacing it.",
-    ),
-]
 Judges = Annotated[
     str | None,
     typer.Option(
@@ -164,7 +156,6 @@ def calibrate(
     span: Range = None,
     sampling: Sampling = None,
     run: Run = None,
-    audit: AuditFlag = False,
     judges: Judges = None,
     seed: Seed = None,
     keep: Keep = True,
@@ -179,11 +170,11 @@ def calibrate(
             raise ConfigError("--label names the column with the labels; with --run and no SOURCE it can be left out")
         config = config.model_copy(update={"source": None})
     options: dict[str, Any] = {"label": label or _STORED_LABEL, "metric": metric, "positive": positive, "keep": keep}
-    options |= {"span": parse_span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
+    options |= {"span": parse_span(span), "sampling": sampling, "run": run, "replace": replace}
     options |= {} if seed is None else {"seed": seed}
-    if judges is not None and (run is not None or audit or replace):
+    if judges is not None and (run is not None or replace):
         raise ConfigError(
-            "--judges asks judges about the labelled rows and saves nothing; leave --run, --audit and --replace out"
+            "--judges asks judges about the labelled rows and saves nothing; leave --run and --replace out"
         )
 
     request = CalibrationRequest(config=config, **options)
@@ -198,9 +189,8 @@ def calibrate(
         result = calibrate_run(request)
     if as_json:
         content = result.calibration.model_dump(mode="json")
-        audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
         corrected = None if result.corrected is None else result.corrected.to_json()
-        facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": corrected}
+        facts = {"folder": result.folder, "kept": result.kept, "corrected": corrected}
         stdout.print_json(json.dumps({**facts, "needed": result.needed, **content}))
     else:
         _print(result)
@@ -239,7 +229,8 @@ def _print_comparison(result: "JudgesResult") -> None:
         seconds = "not asked" if cost.seconds is None else f"{cost.seconds:.3f}"
         interval = judge.interval
         reach = "too few rows" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
-        rows.append((judge.name, f"{judge.agreement:.3f}", reach, price, seconds))
+        agreement = "unknown" if judge.agreement is None else f"{judge.agreement:.3f}"
+        rows.append((judge.name, agreement, reach, price, seconds))
     print_table(stdout, make_table(("judge", "agreement", "95 % interval", "per 1,000 rows", "s a question"), rows))
 
 
@@ -286,7 +277,7 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(f"judge: {calibration.judge}")
     stdout.print(count_line(calibration))
     print_table(stdout, figure_table(calibration))
-    results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
+    results = result_lines(result.calibration.metric, result.corrected, result.needed)
     for line in [
         *annotator_lines(calibration),
         *reach_lines(calibration),

@@ -251,6 +251,8 @@ def env(
             f"no server serves the model of the profile {profile}; it runs in the process of the evaluation: "
             f"assay run SOURCE --judge {profile}"
         )
+    if not chosen.model:
+        raise ConfigError(f"the profile {profile} is for several models; set JUDGE_MODEL to the one that you serve")
     serving = chosen.serving
     variables = {
         "JUDGE_MODEL": chosen.model,

@@ -26,9 +26,6 @@ class CalibrationRequest(Settings):
     run: str | None = Field(
         None, description="Finished run that the labels are about; its scores are used, and no judge is asked."
     )
-    audit: bool = Field(
-        False, description="Check whether the calibration of the run holds for its rows, instead of replacing it."
-    )
     seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
     keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
     replace: bool = Field(False, description="Replace a calibration, or labels of a run, by one with fewer labels.")

@@ -202,7 +202,7 @@ def _apply_rules(
     run, undecided = pair.b.run, options.gate.inconclusive
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
-    means = {metric: correction.for_gate() for metric, correction in corrected.items()}
+    means = {metric: mean for metric, each in corrected.items() if (mean := each.for_gate()) is not None}
     facts = GateFacts(
         agreements=_of_judges(read_agreements, run, other_judge),
         flips=_of_judges(read_flips, run, other_judge),

@@ -30,11 +30,16 @@ def labels_to_halve(error: JudgeErrorFit, scores: Units, labels: int) -> int | N
     >>> from metric_core.calibration.judge_error import estimate_judge_error
     >>> labels = np.array([1.0] * 90 + [0.0] * 10)
     >>> judged = np.array([1.0] * 86 + [0.0] * 4 + [1.0] * 2 + [0.0] * 8)
-    >>> error = estimate_judge_error(labels, judged, None, (0.0, 1.0))
+    >>> error = estimate_judge_error(labels, judged, (0.0, 1.0))
     >>> 200 < labels_to_halve(error, Units.from_values(np.array([1.0] * 2400 + [0.0] * 600)), 100) < 300
     True
     """
-    return _more_to_halve(lambda times: correct_mean(_with_more_labels(error, times), scores), labels)
+
+    def estimate_with(times: float) -> Estimate:
+        more = replace(error, of_bad=error.of_bad.strengthen(times), of_good=error.of_good.strengthen(times))
+        return correct_mean(more, scores)
+
+    return _more_to_halve(estimate_with, labels)
 
 
 def own_labels_to_halve(estimate: Estimate, labelled: int) -> int | None:
@@ -97,19 +102,6 @@ def rows_to_reach(value: float, low: float, threshold: float, rows: int) -> int 
         return rows
     times = ((value - low) / (value - threshold)) ** 2 if value > threshold else math.inf
     return math.ceil(round(rows * times, 6)) if times <= MOST_TIMES else None
-
-
-def _with_more_labels(error: JudgeErrorFit, times: float) -> JudgeErrorFit:
-    if error.classes is not None:
-        bad, good = error.classes.bad.strengthen(times), error.classes.good.strengthen(times)
-        return replace(error, classes=replace(error.classes, bad=bad, good=good))
-    return replace(
-        error,
-        variance_bad=error.variance_bad / times,
-        covariance=error.covariance / times,
-        variance_gain=error.variance_gain / times,
-        units=int(error.units * times),
-    )
 
 
 def _more_own_labels(estimate: Estimate, times: float) -> Estimate:

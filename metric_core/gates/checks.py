@@ -148,8 +148,6 @@ def _corrected_draft(
     if mean is None:
         return Draft(replace(check, reason=NO_CORRECTION))
     finding = mean.check(rule.threshold, Confidence(gate.level, gate.looks))
-    if finding is None:
-        return Draft(replace(check, reason=f"there is no bias-corrected mean: {mean.reason}"))
     return Draft(check, finding, advice=partial(mean.advise, rule.threshold, gate.level))
 
 

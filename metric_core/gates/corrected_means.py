@@ -1,45 +1,35 @@
 """Apply gate rules about bias-corrected means, which are about labels of people instead of scores of a judge."""
 
-import math
 from dataclasses import dataclass
 
 from metric_core.calibration.estimates import Estimate
-from metric_core.calibration.label_needs import MOST_TIMES, own_labels_to_decide
+from metric_core.calibration.label_needs import own_labels_to_decide
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, Finding
 from metric_core.statistics.resampling import Interval
 
 NO_CORRECTION = (
-    "there is no bias-corrected mean: no calibration covers this metric, and no random sample of the run is labelled; "
-    "`assay label` draws one"
-)
-
-
-NOT_AUDITED = (
-    "the calibration is of other rows, and none of this run is labelled, which alone would show that the judge has not "
-    "changed: label some with `assay label`, then use `assay calibrate --run RUN --audit`"
+    "no random sample of the run is labelled, which alone shows what people would say of it: `assay label` draws one"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """The bias-corrected mean of a metric.
+    """The bias-corrected mean of a metric, from labels of a random sample of the run.
 
     Args:
-        estimate: Estimate, from 0 to 1; None if there is none.
+        estimate: Estimate of the mean label, from 0 to 1.
+        value: The estimated mean label, which the labels determine.
         span: Labels that correspond to 0 and 1.
         rows: Number of scored rows that it is about.
-        reason: Sentence about the method, or about why there is no estimate.
-        labelled: Number of labelled rows that it rests on; None if unknown.
-        is_own: True if these rows are a random sample of the run's own rows.
+        labelled: Number of labelled rows that it rests on.
     """
 
-    estimate: Estimate | None
+    estimate: Estimate
+    value: float
     span: tuple[float, float]
     rows: int
-    reason: str
-    labelled: int | None = None
-    is_own: bool = False
+    labelled: int
 
     def advise(self, threshold: Threshold, level: float) -> str:
         """Return how many labels would show whether the mean meets a threshold; an empty text if it is not known.
@@ -50,42 +40,30 @@ class CorrectedMean:
 
         >>> from metric_core.calibration.beta_means import BetaMean
         >>> from metric_core.calibration.estimates import ExactEstimate
-        >>> mean = CorrectedMean(ExactEstimate(0.85, BetaMean(85.5, 15.5)), (0.0, 1.0), 900, "", 100, is_own=True)
+        >>> mean = CorrectedMean(ExactEstimate(0.85, BetaMean(85.5, 15.5)), 0.85, (0.0, 1.0), 900, 100)
         >>> mean.advise(Threshold(0.8), 0.95)
         'needs about 198 labels (now 100) if the mean stays at 0.850'
         """
-        if self.estimate is None or self.estimate.value is None or self.labelled is None:
-            return ""
-        low, high = self.span
-        value, at = self.estimate.value, (threshold.value - low) / (high - low)
-        stays = f"if the mean stays at {low + (high - low) * value:.3f}"
-        if self.is_own:
-            more = own_labels_to_decide(self.estimate, self.labelled, at, level)
-            return f"needs about {self.labelled + more:,} labels (now {self.labelled:,}) {stays}" if more else ""
-        limits = self.estimate.strict_limits(1 - level)
-        end = limits.low if value > at else limits.high
-        # Both the labels and the scored rows leave the mean open: so many times as many of both decide.
-        times = ((value - end) / (value - at)) ** 2 if value != at else math.inf
-        if not 1 < times <= MOST_TIMES:
-            return ""
-        return f"needs about {times:.1f} times as many labels (now {self.labelled:,}) and scored rows, {stays}"
+        more = own_labels_to_decide(self.estimate, self.labelled, self._to_unit(threshold), level)
+        stays = f"if the mean stays at {self._from_unit(self.value):.3f}"
+        return f"needs about {self.labelled + more:,} labels (now {self.labelled:,}) {stays}" if more else ""
 
-    def check(self, threshold: Threshold, confidence: Confidence) -> Finding | None:
-        """Test the mean against a threshold; None without an estimate.
-
-        Args:
-            threshold: Threshold for the true mean, on the scale of the labels.
-        """
-        if self.estimate is None or self.estimate.value is None:
-            return None
-        low, high = self.span
-        limits = self.estimate.strict_limits(1 - confidence.level)
-        at = (threshold.value - low) / (high - low)
+    def check(self, threshold: Threshold, confidence: Confidence) -> Finding:
+        """Test the mean against a threshold on the scale of the labels."""
+        limits, at = self.estimate.strict_limits(1 - confidence.level), self._to_unit(threshold)
         at_most, at_least = self.estimate.p_at_most(at), self.estimate.p_at_least(at)
         met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
         return Finding(
-            observed=low + (high - low) * self.estimate.value,
-            interval=Interval(low + (high - low) * limits.low, low + (high - low) * limits.high),
+            observed=self._from_unit(self.value),
+            interval=Interval(self._from_unit(limits.low), self._from_unit(limits.high)),
             p_met=met,
             p_violated=violated,
         )
+
+    def _to_unit(self, threshold: Threshold) -> float:
+        low, high = self.span
+        return (threshold.value - low) / (high - low)
+
+    def _from_unit(self, value: float) -> float:
+        low, high = self.span
+        return low + (high - low) * value

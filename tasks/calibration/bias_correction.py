@@ -1,8 +1,7 @@
 """Estimate what people would have said about the rows of a run, from labels and scores.
 
 Labels of a random sample of the run's own rows come first: the estimate from them is right whatever the judge does.
-Without such labels, the judge's error that a calibration measured on other rows corrects the mean score, unless an
-audit found that the judge errs differently on this run.
+Without such labels, the judge's error that a calibration measured on other rows corrects the mean score.
 """
 
 from array import array
@@ -25,7 +24,7 @@ from metric_core.calibration.judge_error import (
 from metric_core.calibration.label_needs import labels_to_halve, own_labels_to_halve
 from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
-from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
+from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
@@ -83,26 +82,23 @@ class Correction:
     Args:
         estimate: Estimate, from 0 to 1; None without a method.
         reason: Reason for this method, or for having no value; may be empty.
-        labelled: Number of labelled rows that it rests on; None if unknown.
+        labelled: Number of labelled rows that it rests on.
         rows: Number of scored rows that it is about.
-        is_checked: True if labels of the run's own rows are behind it: a sample, an audit, or the calibration itself.
     """
 
     scale: LabelScale
     method: Method
     estimate: Estimate | None
     reason: str
-    labelled: int | None
+    labelled: int
     rows: int
-    is_checked: bool = False
 
-    def for_gate(self) -> CorrectedMean:
-        """Return the mean for the rules of a gate; without an estimate if no label of the run supports it."""
+    def for_gate(self) -> CorrectedMean | None:
+        """Return the mean for the rules of a gate; None without labels of a random sample of the run."""
+        if self.method is Method.JUDGE or self.estimate is None or self.estimate.value is None:
+            return None
         span = self.scale.span or (0.0, 1.0)
-        if self.method is Method.JUDGE and not self.is_checked:
-            return CorrectedMean(None, span, self.rows, NOT_AUDITED, self.labelled)
-        is_own = self.method in {Method.POWERED, Method.LABELS}
-        return CorrectedMean(self.estimate, span, self.rows, self.reason, self.labelled, is_own)
+        return CorrectedMean(self.estimate, self.estimate.value, span, self.rows, self.labelled)
 
     def to_record(self, is_difference: bool = False) -> CorrectedMeanRecord:
         """Return the correction on the scale of the labels: grades, or the share of yes."""
@@ -137,9 +133,7 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     """
     found = {}
     for key, facts in _facts(record).items():
-        correction = _of_own_labels(folder, key, facts)
-        if correction is None or (_is_audited(facts) and facts.compared > (correction.labelled or 0)):
-            correction = _of_judge(folder, key, facts, record.config) or correction
+        correction = _of_own_labels(folder, key, facts) or _of_judge(folder, key, facts, record.config)
         if correction is not None:
             found[key] = correction
     return found
@@ -155,7 +149,7 @@ def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) 
     if correction is None or correction.estimate is None:
         return None
     if correction.method is not Method.JUDGE:
-        return own_labels_to_halve(correction.estimate, correction.labelled or 0)
+        return own_labels_to_halve(correction.estimate, correction.labelled)
     units = _units(folder, key, record.config)
     return labels_to_halve(known_judge_errors(record)[key], units, counts.compared)
 
@@ -209,26 +203,25 @@ def _of_own_labels(folder: Path, key: str, facts: CalibratedMetric) -> Correctio
     if own is None or labels is None:
         return None
     found = estimate_label_mean(labels.as_sample())
-    return _of_sample(LabelScale.of_labels(own), found, facts.look, _audit_finding(facts))
+    return _of_sample(LabelScale.of_labels(own), found, facts.look)
 
 
-def _of_sample(scale: LabelScale, found: LabelMean, look: int, reason: str = "") -> Correction:
+def _of_sample(scale: LabelScale, found: LabelMean, look: int) -> Correction:
     method = Method.POWERED if found.is_powered else Method.LABELS
-    return Correction(scale, method, LookedAt.from_estimate(found.estimate, look), reason, found.labelled, found.rows)
+    return Correction(scale, method, LookedAt.from_estimate(found.estimate, look), "", found.labelled, found.rows)
 
 
 def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedConfig) -> Correction | None:
     """Return the mean score corrected for the judge's error; None if there is nothing to correct or to explain."""
     scale = LabelScale.of_labels(facts)
-    explained = _audit_finding(facts) or facts.refused
-    if facts.error is None and not explained:
+    if facts.error is None and not facts.refused:
         return None
     values = _values(folder, key)
     if not values:
         return None
     units = _units(folder, key, config)
     labelled = facts.compared
-    explained = explained or _describe_few(units)
+    explained = facts.refused or _describe_few(units)
     if explained or facts.error is None:
         return Correction(scale, Method.NONE, None, explained, labelled, len(values))
     error = facts.error
@@ -236,25 +229,12 @@ def _of_judge(folder: Path, key: str, facts: CalibratedMetric, config: RecordedC
         return Correction(scale, Method.NONE, None, outside, labelled, len(values))
     estimate = LookedAt.from_estimate(correct_mean(error, units), facts.look)
     reason = describe_weakness(error) if estimate.value is None else ""
-    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked=facts.own is not None)
+    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values))
 
 
 def _describe_few(units: Units) -> str:
     """Return that scored rows are too few for a mean of others like them; an empty text if they are not."""
     return "" if are_enough(units) else f"fewer than {LEAST_UNITS} scored rows or groups, or one or two decide the mean"
-
-
-def _is_audited(facts: CalibratedMetric) -> bool:
-    """Return whether an audit found that the calibration holds."""
-    return facts.audit is not None and facts.audit.holds and facts.error is not None
-
-
-def _audit_finding(facts: CalibratedMetric) -> str:
-    """Return why a calibration does not hold for a run, as an audit found; an empty text if none found that."""
-    audit = facts.audit
-    if audit is None or audit.holds:
-        return ""
-    return f"an audit of {audit.labelled} labelled rows found that the calibration does not hold (p = {audit.p:.2g})"
 
 
 def _sampled_difference(
@@ -273,7 +253,7 @@ def _sampled_difference(
 
 def _judge_difference(column: ScoreColumns, first: CalibratedMetric, second: CalibratedMetric) -> Correction | None:
     error = first.error
-    if error is None or error != second.error or _audit_finding(first) or _audit_finding(second):
+    if error is None or error != second.error:
         return None
     scale = LabelScale.of_labels(first)
     if scale != LabelScale.of_labels(second):

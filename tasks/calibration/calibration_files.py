@@ -25,7 +25,7 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.calibration.sure_answers import SureAnswers
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.parsing.regular_files import regular
-from tasks.record.judge_quality import Audit, CalibratedMetric
+from tasks.record.judge_quality import CalibratedMetric
 from tasks.record.stored_figures import JudgeName, StoredFigure
 from tasks.runtime.atomic_files import create_private_folder, translate_write_errors, write_json
 from tasks.runtime.home import assay_home
@@ -97,7 +97,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         error: Error of the judge; None where the rows do not determine it.
         refused: Why scores are not corrected with this calibration although the rows would determine an error; empty if
             they are.
-        audits: Audits of the calibration on later runs, in order.
         sure: Labels of the answers of the cheaper judge of a cascade; empty without one.
         warnings: Sentences that a reader should know.
         versions: Mapping from package to the version that was used.
@@ -125,7 +124,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     map: ProbabilityMap | None = None
     error: JudgeErrorFit | None = None
     refused: str = ""
-    audits: tuple[Audit, ...] = ()
     sure: tuple[JudgeSureness, ...] = ()
     seed: int
     warnings: tuple[str, ...] = ()
@@ -151,7 +149,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
             error=self.error if is_alike else None,
             refused=self.refused if is_alike else "",
             look=self.look,
-            audit=self.audits[-1] if self.audits else None,
             applied=applied,
         )
 
@@ -249,19 +246,6 @@ def _refuse_fewer_labels(path: Path, calibration: Calibration) -> None:
             f"{saved.counts.compared} rows of {saved.source} ({path}). Use --replace to replace it, --no-keep to "
             "measure without saving, or calibrate on the labels of both"
         )
-
-
-def save_audit(metric: str, created: str, audit: Audit) -> Path | None:
-    """Add an audit to a saved calibration and return its path; None if the calibration is gone.
-
-    Args:
-        created: Time at which the calibration was made.
-    """
-    for found in load_saved():
-        calibration = found.calibration
-        if found.is_latest and (calibration.metric, calibration.created) == (metric, created):
-            return save(calibration.model_copy(update={"audits": (*calibration.audits, audit)}), found.path)
-    return None
 
 
 def load_latest() -> list[Calibration]:

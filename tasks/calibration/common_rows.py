@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from metric_core.calibration.judge_comparison import LabelledRows
+from metric_core.calibration.calibrate import LabelledScores
 from metric_core.calibration.labels import Scale
 from metric_core.errors import SourceError
 from tasks.calibration.run_labels import RunLabels
 
 
-def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledRows:
-    """Return the labelled rows that all judges scored.
+def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> dict[str, LabelledScores]:
+    """Return the labels and scores of each judge of the labelled rows that all judges scored.
 
     Args:
         labels: Mapping from the name of each judge to the labels and scores of its run.
@@ -36,10 +36,14 @@ def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledR
     rows = [row for row in known if all(row in scores.get(name, {}) for name in labels)]
     if not rows:
         raise SourceError("no labelled row has a score by every judge; see the run folders for what failed")
-    return LabelledRows(
-        scale,
-        np.array([known[row] for row in rows]),
-        {name: np.array([scores[name][row] for row in rows]) for name in labels},
-        [groups[row] for row in rows] if groups else None,
-        np.array([weights[row] for row in rows]) if len(set(weights.values())) > 1 else None,
-    )
+    return {
+        name: LabelledScores(
+            scale,
+            np.array([known[row] for row in rows]),
+            np.array([scores[name][row] for row in rows]),
+            (0.0, 1.0),
+            groups=[groups[row] for row in rows] if groups else None,
+            weights=np.array([weights[row] for row in rows]) if len(set(weights.values())) > 1 else None,
+        )
+        for name in labels
+    }

@@ -93,7 +93,8 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
         if not isinstance(name := content.get("profile"), str):
             return content
         profile = load_profile(name)
-        launch = {"model": profile.model, "dtype": profile.serving.dtype} | dict(content["launch"])
+        named = {"model": profile.model} if profile.model else {}
+        launch = named | {"dtype": profile.serving.dtype} | dict(content["launch"])
         if profile.serving.max_model_len is not None:
             launch.setdefault("max_model_len", profile.serving.max_model_len)
         launch.setdefault("extra_args", profile.serving.extra_args)

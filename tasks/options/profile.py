@@ -135,7 +135,7 @@ Reading: TypeAlias = Annotated[
 ]
 
 Output: TypeAlias = Literal["sequence", "first_token", "decoder_step", "every_token"]
-Route: TypeAlias = Literal["chat", "classify", "score", "pooling", "systemone", "decisions"]
+Route: TypeAlias = Literal["chat", "classify", "score", "pooling", "systemone", "decisions", "probed"]
 
 
 class InProcess(_Part):
@@ -229,7 +229,7 @@ class Profile(_Part):
     Args:
         schema_version: Version of this format.
         version: Version of its content; increase it when answers may change.
-        model: Name of the model at the hub.
+        model: Name of the model at the hub; empty if the profile is for several.
         source: Page that describes the model.
         license: License of the weights.
         languages: ISO 639 codes of the languages it was trained on.
@@ -250,14 +250,17 @@ class Profile(_Part):
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", description="Name of the profile.")
     version: int = Field(ge=1, description="Version of its content, to be increased when answers may change.")
-    model: Text = Field(description="Name of the model at the hub.")
+    model: str = Field("", description="Name of the model at the hub; empty if the profile is for several.")
     source: Text = Field(description="Page that describes the model.")
     license: Text = Field(description="License of the weights.")
     languages: tuple[str, ...] = Field(description="ISO 639 codes of the languages that the model was trained on.")
     accuracy: str = Field("", description="Published accuracy, with its source.")
     memory_gb: float | None = Field(None, gt=0, description="GPU memory in GB that the model takes, about.")
     note: str = Field("", description="Sentence for reports.")
-    route: Route | None = Field(None, description="Endpoint of a server that serves the model.")
+    route: Route | None = Field(
+        None,
+        description="Endpoint of a server that serves the model; probed: decisions or systemone, as the server has.",
+    )
     form: Form = Field(description="Form of a request, with the places {premise} and {claim}.")
     delimiters: tuple[Text, ...] = Field(
         (), description="Texts that end a place of the form. One that occurs in a premise or a claim gets a space."
@@ -302,6 +305,7 @@ class Profile(_Part):
             "pooling": ("pair", ("token_classes",)),
             "systemone": ("decision", ("decision",)),
             "decisions": ("decision", ("decision",)),
+            "probed": ("decision", ("decision",)),
         }
         if self.route is None:
             form, readings = str(self.form.kind), ("classes", "token_classes")

@@ -1,10 +1,9 @@
-"""The quality of the judge in the record of a run: certificate, calibrations and their audits."""
+"""The quality of the judge in the record of a run: certificate and calibrations."""
 
 from pydantic import BaseModel, Field
 
 from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.planted_changes import Effect
-from metric_core.calibration.transfer import ClassChange
 from tasks.record.part import Part
 from tasks.record.stored_figures import JudgeName, StoredFigure
 
@@ -58,28 +57,6 @@ class Certificate(BaseModel, frozen=True, extra="forbid"):
     versions: dict[str, str]
 
 
-class Audit(BaseModel, frozen=True, extra="forbid"):
-    """Result of checking with a few labels whether a calibration holds for a later run.
-
-    Args:
-        created: Time of the audit, in ISO 8601.
-        run: Folder of the run whose rows were labelled.
-        labelled: Number of labelled and scored rows.
-        p: P-value of "the judge errs as on the rows of the calibration".
-        holds: True if no difference was found. In one of 20 audits, one is found although there is none.
-        good: Mean score of good rows before and now, and the difference that such an audit finds in 4 of 5 cases.
-        bad: The same for bad rows.
-    """
-
-    created: str
-    run: str
-    labelled: int
-    p: float
-    holds: bool
-    good: ClassChange | None = None
-    bad: ClassChange | None = None
-
-
 class OwnLabels(Part):
     """Labels of rows of the run itself.
 
@@ -109,7 +86,6 @@ class CalibratedMetric(Part):
         figures: Name -> figure of agreement.
         error: Error of the judge; None if it is not known for verdicts that count as in this run.
         refused: Reason why the error cannot be used; empty if it can.
-        audit: Last check whether the calibration holds; None without one.
         look: Number of looks at its labels so far, over which limits hold.
         applied: True if the run maps the judge's probabilities with the calibration.
         own: Labels of rows of this run; None without any.
@@ -124,7 +100,6 @@ class CalibratedMetric(Part):
     figures: dict[str, StoredFigure]
     error: JudgeErrorFit | None = None
     refused: str = ""
-    audit: Audit | None = None
     look: int = 1
     applied: bool = False
     own: OwnLabels | None = None

@@ -20,8 +20,6 @@ from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.calibration_files import load_calibration, load_saved
-from tasks.documents.calibration.calibration_text import agreement_lines
-from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import fails, says, script
 
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"
@@ -70,20 +68,13 @@ def home(prefect_stub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResult) -> None:
-    """Audit a run with labels of its own, then estimate its mean label from them. No server and no judge is asked."""
+    """Estimate the mean label of a run from labels of its own. No server and no judge is asked."""
     own = CalibrationRequest(config=config_of(tmp_path), label="faithful", run=folder, sampling="random")
     fewer = own.model_copy(update={"config": own.config.model_copy(update={"limit": 4})})
     with pytest.raises(ConfigError, match=r"4 labelled rows .* rests on 10 rows .*--replace"):
         calibrate_run(fewer)
     assert load_calibration(Path(str(earlier.kept))) == earlier.calibration
     assert not (Path(folder) / "labels.parquet").exists()
-    audited = calibrate_run(own.model_copy(update={"audit": True}))
-    assert audited.audit is not None
-    assert (audited.audit.holds, audited.audit.labelled) == (True, 10)
-    assert load_calibration(Path(str(audited.kept))).audits == (audited.audit,)
-    assert load_calibration(Path(earlier.folder) / "calibration.json").audits == ()
-    [line] = agreement_lines(FinishedRun(folder).record)
-    assert "audited with 10 labels on 2" in line
     labelled = calibrate_run(own.model_copy(update={"keep": False}))
     assert labelled.corrected is not None
     assert (labelled.corrected.value, labelled.corrected.method) == (0.5, "labels alone")
@@ -237,8 +228,6 @@ def test_labels_are_checked_before_any_question_is_asked(tmp_path: Path) -> None
         prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
     with pytest.raises(ConfigError, match="there is nothing to calibrate on"):
         prepare_calibration(CalibrationRequest(config=RunConfig(), label="faithful"))
-    with pytest.raises(ConfigError, match="an audit is about a finished run: name it with --run RUN"):
-        prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="faithful", audit=True))
     with pytest.raises(SourceError, match=r"'r0' is labelled, but the probability with which it was drawn is 'Where"):
         prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="faithful", sampling="user_input"))
 

@@ -15,7 +15,7 @@ from tasks.documents.calibration.correction_text import CorrectionText
 from tasks.documents.figures import format_fixed
 from tasks.documents.markdown import to_markdown
 from tasks.models.judges.protocol import NO_JUDGE
-from tasks.record.judge_quality import Audit, CalibratedMetric
+from tasks.record.judge_quality import CalibratedMetric
 from tasks.record.run_record import RunRecord
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman"}
@@ -66,14 +66,7 @@ def _sentence(facts: CalibratedMetric, verdict: str) -> str:
     rows = f"{facts.compared:,} rows of {PurePosixPath(facts.source).name}"
     mapped = ["probabilities mapped by it"] if facts.applied else []
     otherwise = [] if facts.verdict == verdict else [f"measured with verdict = {facts.verdict}"]
-    return ", ".join([*figures, rows, format_date(facts.created), *mapped, *otherwise, *_audit_words(facts.audit)])
-
-
-def _audit_words(audit: Audit | None) -> list[str]:
-    if audit is None:
-        return []
-    found = "no difference found" if audit.holds else "it does not hold"
-    return [f"audited with {audit.labelled} labels on {format_date(audit.created)}: {found} (p = {audit.p:.2g})"]
+    return ", ".join([*figures, rows, format_date(facts.created), *mapped, *otherwise])
 
 
 def figure_table(calibration: Calibration) -> Table:
@@ -105,18 +98,13 @@ def annotator_lines(calibration: Calibration) -> Iterator[str]:
         yield f"labelled by {', '.join([*shown, *([f'{others} others'] if others > 0 else [])])}"
 
 
-def result_lines(
-    metric: str, corrected: CorrectedMeanRecord | None, audit: Audit | None, needed: int | None = None
-) -> Iterator[str]:
-    """Yield what a calibration or an audit says about the run of the labelled rows.
+def result_lines(metric: str, corrected: CorrectedMeanRecord | None, needed: int | None = None) -> Iterator[str]:
+    """Yield what a calibration says about the run of the labelled rows.
 
     Args:
         corrected: Bias-corrected mean of the metric; None if there is none.
-        audit: Result of an audit; None if none was asked for.
         needed: Number of more labels that would halve the interval of that mean; None if none would.
     """
-    if audit is not None:
-        yield audit_sentence(audit)
     if corrected is not None:
         yield f"{metric}: {CorrectionText.of_mean(corrected)}"
         if needed is not None or corrected.value is not None:
@@ -162,33 +150,6 @@ def reach_lines(calibration: Calibration) -> Iterator[str]:
         parts = [f"{bar} with about {number:,}" for bar, number in needed.items() if number is not None]
         if parts:
             yield f"the lower end of {_HEADLINES[name]}, which gates read, would reach {', '.join(parts)} labelled rows"
-
-
-def audit_sentence(audit: Audit) -> str:
-    """Return the result of an audit, and what it could have seen.
-
-    >>> from metric_core.calibration.transfer import ClassChange
-    >>> change = ClassChange(before=0.9, now=0.95, p=0.5, seen=0.12)
-    >>> print(audit_sentence(Audit(created="", run="r", labelled=25, p=1, holds=True, good=change)))
-    audit of 25 labelled rows: no difference found (p = 1). In 4 of 5 audits with as many labels it would have been...
-    """
-    if audit.holds:
-        changes = {"good": audit.good, "bad": audit.bad}
-        seen = [f"of {name} rows had changed by {change.seen:.2f}" for name, change in changes.items() if change]
-        missing = [f" No {name} row is labelled." for name, change in changes.items() if change is None]
-        return (
-            f"audit of {audit.labelled} labelled rows: no difference found (p = {audit.p:.2g}). In 4 of 5 audits with "
-            f"as many labels it would have been found if the mean score {' or '.join(seen)}.{''.join(missing)}"
-        )
-    changed = [
-        f"of {name} rows from {change.before:.2f} to {change.now:.2f}"
-        for name, change in (("good", audit.good), ("bad", audit.bad))
-        if change
-    ]
-    return (
-        f"audit of {audit.labelled} labelled rows: the calibration does not hold for this run (p = {audit.p:.2g}): the "
-        f"mean score changed {', '.join(changed)}. 1 of 20 audits finds this although nothing changed."
-    )
 
 
 def calibration_markdown(calibration: Calibration) -> str:

@@ -188,7 +188,7 @@ def changed_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on rows without a difference: scored in one run only, or on different scales."""
+    """Yield sentences on rows that are left out: scored in one run only, or on different scales."""
     lost: list[str] = []
     possible: list[str] = []
     selective: list[str] = []
@@ -203,8 +203,8 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
             possible.append(f"{metric.metric} {format_interval(missing.worst_case, True)}{shown}")
             selective += [metric.metric] if missing.is_selective else []
     for lead, metrics in (
-        ("rows without a difference, scored", lost),
-        ("differences with any possible scores of these rows", possible),
+        ("rows left out, because only one run has a score", lost),
+        ("with the worst and the best possible scores there, the difference would be", possible),
         ("the runs lack scores of different numbers of rows, or of different rows, by more than chance", selective),
     ):
         if metrics:
@@ -219,7 +219,7 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
         if metric.verdict is ChangeOutcome.UNCLEAR and metric.difference and metric.difference.detectable is not None
     ]
     if seen:
-        yield f"smallest true differences that 80 of 100 such comparisons would show: {', '.join(seen)}"
+        yield f"so large a true difference would be found in 80 of 100 such comparisons: {', '.join(seen)}"
 
 
 def interval_sentences(comparison: RunComparison) -> Iterator[str]:
@@ -238,8 +238,8 @@ def _assumptions(comparison: RunComparison) -> Iterator[str]:
     if unknown:
         which = "" if len(unknown) == len(tested) else f" in {', '.join(unknown)}"
         yield (
-            f"assumed{which}: nothing moves all rows of a run at once; earlier runs of these rows, which show it, "
-            "are too few"
+            f"assumed{which}: nothing moves all rows of a run at once, as a busy server or a new version of the judge "
+            "may. Earlier runs of these rows would show it, but are too few"
         )
     for runs in sorted({found.runs for _, found in tested if found and found.weight}):
         names = [name for name, found in tested if found and found.weight and found.runs == runs]
@@ -283,20 +283,16 @@ def check_facts(check: Check) -> str:
 
 
 def level_sentence(gate: GateResult) -> str:
-    """Return a sentence on the confidence of a gate."""
+    """Return a sentence on how often a gate errs."""
     level, chance = format_percent(gate.level), format_percent(1 - gate.level)
-    is_once = gate.looks == 1
-    ends = "" if is_once else f", towards failure at that of one of {gate.looks:,} looks"
-    fails = f"in at most {chance} of runs" if is_once else f"at any of {gate.looks:,} looks with a chance of {chance}"
-    looks = " Both are about one look at one run." if is_once else ""
+    runs = "runs" if gate.looks == 1 else f"series of {gate.looks:,} runs"
+    looks = "" if gate.looks == 1 else f"; the one towards failure allows for {gate.looks:,} runs"
     return (
-        f"Each end of the interval of a mean holds at {level} confidence{ends}, if rows (or the groups of "
-        "--by) do not move together. If every true mean and median meets its threshold, the gate fails "
-        f"{fails}; a rule whose true value misses its threshold passes in at most {chance} of runs.{looks} "
-        "The interval of a regression rule is wider than that of the comparison, whose ends hold at 95 % together: "
-        "each end of a rule decides alone, and allows for a whole unseen row at the bound "
-        "instead of half a one. Rules about the least and greatest value and about coverage state what these rows are, "
-        "without a test."
+        f"If every true value meets its threshold, the gate fails in at most {chance} of {runs}; a rule whose true "
+        f"value misses its threshold passes in at most {chance} of runs. So each end of an interval holds at {level} "
+        f"by itself{looks}, and may differ a little from that of the comparison, whose ends hold together. All this "
+        "holds if rows, or the groups of --by, do not move together. Rules about coverage and about the least and "
+        "greatest value are about these rows alone, and need no test."
     )
 
 

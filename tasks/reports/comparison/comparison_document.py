@@ -137,8 +137,8 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
     yield make_table(("metric", *NUMBERS, "outcome"), rows, NUMBERS, EXTRA)
     yield Line(
         own(
-            "Means over the rows scored in both runs; p after Holm's correction over all metrics. ↓ lower is better. "
-            "No clear difference does not mean that there is none.",
+            "Means over the rows scored in both runs. p allows for the number of metrics: above 0.05, chance alone "
+            "could be the reason. ↓ lower is better. No clear difference does not mean that there is none.",
             Tone.MUTED,
         )
     )

@@ -15,7 +15,12 @@ from tasks.calibration.run_labels import RunLabels, write_labels
 from tasks.runs.run_folder import SCORES
 from tests.run_records import make_record
 
-ERROR = {"bad": 0.25, "gain": 0.5, "variance_bad": 1e-4, "covariance": -1e-4, "variance_gain": 2e-4, "units": 80}
+ERROR = {
+    "bad": 0.25,
+    "good": 0.75,
+    "of_bad": {"above": 500, "below": 1500},
+    "of_good": {"above": 1500, "below": 500},
+}
 
 
 def manifest(**facts: Any) -> dict[str, Any]:
@@ -60,7 +65,8 @@ def test_grades_are_given_in_the_grades_of_the_labels(folder: Path) -> None:
 
 
 def test_uninformative_judge_has_no_value_and_the_full_range(folder: Path) -> None:
-    found = means_of(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
+    hardly = {**ERROR, "good": 0.26, "of_good": {"above": 520, "below": 1480}}
+    found = means_of(folder, manifest(error=hardly, span=[1, 4]))["a"]
     assert (found["value"], found["low"], found["high"]) == (None, 1.0, 4.0)
 
 
@@ -116,7 +122,7 @@ def test_a_run_outside_the_range_of_the_judge_has_no_corrected_difference() -> N
 
 
 def test_runs_of_two_judges_have_no_corrected_difference() -> None:
-    other = manifest(error={**ERROR, "gain": 0.75})
+    other = manifest(error={**ERROR, "good": 0.9})
     assert differences_of(side(manifest()), side(other), [columns("a", 0.1)]) == {}
     assert differences_of(side(manifest()), side({}), [columns("a", 0.1)]) == {}
 
@@ -148,32 +154,11 @@ def test_labels_of_a_random_sample_of_the_run_come_before_a_calibration(tmp_path
     assert (elsewhere["method"], elsewhere["label"], elsewhere["labelled"]) == ("judge error", "good", 66)
 
 
-def test_a_calibration_that_an_audit_refused_corrects_nothing(tmp_path: Path) -> None:
-    refused = {"holds": False, "labelled": 25, "p": 0.003, "created": "2026-11-22T00:00:00+00:00"}
-    known = label_rows(tmp_path, 25)
-    facts = known["calibration"]["metrics"]["a"]
-    facts["audit"] = {**refused, "holds": True}
-    assert means_of(tmp_path, known)["a"]["method"] == "judge error"
-    facts["audit"] = refused
-    own = means_of(tmp_path, known)["a"]
-    assert own["method"] == "prediction-powered"
-    assert own["reason"].startswith("an audit of 25 labelled rows found that the calibration does not hold (p = 0.003)")
-    facts["own"]["is_random"] = False
-    withheld = means_of(tmp_path, known)["a"]
-    assert (withheld["method"], withheld["value"], withheld["low"], withheld["high"]) == ("none", None, 0.0, 1.0)
-    assert withheld["reason"].startswith("an audit of 25 labelled rows found")
-    assert differences_of((tmp_path, known), (tmp_path, known), [columns("a", 0.1)]) == {}
-
-
-def test_a_gate_reads_the_judge_s_error_only_if_labels_of_the_run_support_it(tmp_path: Path) -> None:
-    known = label_rows(tmp_path, 100, is_random=False)
-    of_other_rows = {"calibration": {"metrics": {"a": dict(known["calibration"]["metrics"]["a"])}}}
-    del of_other_rows["calibration"]["metrics"]["a"]["own"]
-    for of_run, is_checked in ((known, True), (of_other_rows, False)):
-        correction = find_corrections(tmp_path, make_record(of_run))["a"]
-        mean = correction.for_gate()
-        assert (str(correction.method), mean.estimate is not None) == ("judge error", is_checked)
-        assert ("--audit" in mean.reason) is not is_checked
+@pytest.mark.parametrize(("is_random", "method"), [(True, "prediction-powered"), (False, "judge error")])
+def test_a_gate_reads_only_means_by_a_random_sample_of_the_run(tmp_path: Path, is_random: bool, method: str) -> None:
+    known = label_rows(tmp_path, 100, is_random=is_random)
+    correction = find_corrections(tmp_path, make_record(known))["a"]
+    assert (str(correction.method), correction.for_gate() is not None) == (method, is_random)
 
 
 def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> None:
@@ -184,9 +169,9 @@ def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> 
     assert found["low"] < 0.2 < found["high"]
 
 
-def test_grades_that_do_not_lie_on_a_line_are_refused_with_a_reason(folder: Path) -> None:
-    entry = means_of(folder, manifest(error=None, refused="the scores bend", compared=80))["a"]
-    assert (entry["value"], entry["method"], entry["reason"]) == (None, "none", "the scores bend")
+def test_labels_that_say_nothing_about_other_rows_are_refused_with_a_reason(folder: Path) -> None:
+    entry = means_of(folder, manifest(error=None, refused="they are grades", compared=80))["a"]
+    assert (entry["value"], entry["method"], entry["reason"]) == (None, "none", "they are grades")
 
 
 @pytest.mark.parametrize(("value", "kind"), [(0.97, "above 0.750, that of good"), (0.02, "below 0.250, that of bad")])

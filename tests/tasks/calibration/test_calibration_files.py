@@ -11,7 +11,6 @@ from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
 from tasks.documents.calibration.calibration_text import agreement_lines, calibration_markdown, count_line, saved_line
-from tasks.record.judge_quality import Audit
 from tasks.record.stored_figures import JudgeName
 from tests.run_records import make_record
 
@@ -122,15 +121,6 @@ def test_a_replaced_calibration_stays_readable() -> None:
         f"kappa 0.500 (0.250 to 0.750), 7 rows of labels.jsonl, 2026-11-21: {saved[0].path}"
     )
     assert "2026-11-21, replaced by a later one: " in saved_line(earlier)
-
-
-def test_an_audit_is_no_later_calibration() -> None:
-    saved = make_calibration()
-    path = calibration_files.save_latest(saved)
-    audit = Audit(created=saved.created, run="r", labelled=3, p=1, holds=True)
-    assert calibration_files.save_audit(saved.metric, saved.created, audit) == path
-    [found] = calibration_files.load_saved()
-    assert found.calibration.audits == (audit,)
 
 
 def test_damaged_calibration_is_skipped_unless_it_is_named() -> None:

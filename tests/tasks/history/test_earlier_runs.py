@@ -88,7 +88,7 @@ def test_the_runs_before_the_baseline_narrow_the_interval_and_the_comparison_say
 ) -> None:
     nights = evaluation.runs(*range(1, 13))
     first = comparison_markdown(compare(nights[0], nights[1]))
-    assert "assumed: nothing moves all rows of a run at once; earlier runs of these rows, which" in first
+    assert "assumed: nothing moves all rows of a run at once, as a busy server" in first
     assert earlier_runs(nights[0], nights[1]) == 0
     assert earlier_runs(nights[10], nights[11]) == 9, "at most nine"
     text = comparison_markdown(compare(nights[10], nights[11]))

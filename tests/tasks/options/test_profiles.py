@@ -58,7 +58,7 @@ supported = false
 def test_the_packaged_profiles_are_those_of_the_documentation() -> None:
     told = (ROOT / "docs" / "judge.md").read_text(encoding="utf-8")
 
-    assert len(profile_names()) == 8
+    assert len(profile_names()) == 9
     assert [name for name in profile_names() if f"`{name}`" not in told] == []
 
 
@@ -69,7 +69,7 @@ def test_a_packaged_profile_names_source_license_and_both_directions() -> None:
         assert profile.name == name, name
         assert profile.source.startswith("https://"), name
         assert profile.license, name
-        assert profile.memory_gb, name
+        assert bool(profile.memory_gb) == bool(profile.model), name
         assert len({canary.supported for canary in profile.canaries}) == 2, name
         claims = [canary.claim for canary in profile.canaries]
         assert len(set(claims)) < len(claims), "a claim with two premises shows a template that drops the premise"
@@ -120,7 +120,7 @@ def test_a_profile_that_cannot_work_is_refused(tmp_path: Path, old: str, new: st
 
 
 def test_an_unknown_profile_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"wanted one of factcg, .* or the path of a file"):
+    with pytest.raises(ConfigError, match=r"wanted one of decision, factcg, .* or the path of a file"):
         load_profile("minicheck")
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_profile("nowhere/mine.toml")
@@ -153,7 +153,7 @@ def test_words_name_profiles() -> None:
 
 
 def test_a_launched_server_gets_the_flags_of_its_profile() -> None:
-    for name in [name for name in profile_names() if load_profile(name).route]:
+    for name in [name for name in profile_names() if load_profile(name).route and load_profile(name).model]:
         profile = load_profile(name)
 
         launch = JudgeSettings.model_validate({"profile": name, "launch": {"python": "python3"}}).launch
@@ -163,6 +163,15 @@ def test_a_launched_server_gets_the_flags_of_its_profile() -> None:
         assert launch.dtype == profile.serving.dtype, name
         assert launch.max_model_len == profile.serving.max_model_len, name
         assert launch.extra_args == profile.serving.extra_args, name
+
+
+def test_a_profile_for_several_models_is_launched_with_a_model_of_the_user() -> None:
+    with pytest.raises(ValidationError, match="model"):
+        JudgeSettings.model_validate({"profile": "decision", "launch": {"python": "python3"}})
+    given = {"python": "python3", "model": "Qwen/Qwen3-8B"}
+    launch = JudgeSettings.model_validate({"profile": "decision", "launch": given}).launch
+    assert launch is not None
+    assert launch.model == "Qwen/Qwen3-8B"
 
 
 def test_configured_flags_win_over_those_of_a_profile() -> None:

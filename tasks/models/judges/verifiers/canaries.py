@@ -28,7 +28,7 @@ _ORDERED = (
         "Anna Berg sits on the council.",
     ),
 )
-"""A premise and claims about it, to be asked together in both orders and once more."""
+"""A premise and claims about it, to be asked together in both orders and once more, and each alone."""
 
 _FILLER = (
     "The garden behind the house has {number} apple trees.",
@@ -37,8 +37,10 @@ _FILLER = (
     "The bus with the number {number} stops near the library.",
 )
 _FACT = "The lighthouse of Skagerhavn was built in 1851."
-_LONGEST = 3000
-"""Tokens of the longest canary: enough to find a server that cuts prompts, and cheap."""
+_LONGEST = 3600
+"""Tokens of the longest canary: enough to find a server that reads 2,048 of them, and cheap."""
+_BYTES_PER_TOKEN = 4
+"""About; used where a server does not count tokens."""
 
 _SHARE = 0.7
 _SHOWN = 120
@@ -58,16 +60,20 @@ class CanaryQuestion:
     is_long: bool = False
 
 
-def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[CanaryQuestion]:
+def canary_questions(
+    profile: Profile, room: int, count: CountTokens, *, counts_bytes: bool = False
+) -> list[CanaryQuestion]:
     """Return the canaries of a profile, two with long premises, and questions that identify the model.
 
     Args:
         room: Largest number of tokens of a premise.
+        counts_bytes: True if `room` and `count` are in bytes, as a bound of the tokens.
     """
+    longest = _LONGEST * (_BYTES_PER_TOKEN if counts_bytes else 1)
     questions = [CanaryQuestion(_pair(profile, each.premise, each.claim), each.supported) for each in profile.canaries]
     questions += [CanaryQuestion(_pair(profile, premise, claim), None) for premise, claim in DOUBTFUL]
     if "en" in profile.languages:
-        filler = _fill(int(min(room, _LONGEST) * _SHARE), count)
+        filler = _fill(int(min(room, longest) * _SHARE), count)
         premises = (f"{_FACT} {filler}", f"{filler} {_FACT}")
         count(premises)  # a reply that counts fewer tokens shows that the server cut the prompt
         for premise in premises:
@@ -76,33 +82,39 @@ def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[Ca
 
 
 def ordered_pairs(profile: Profile) -> list[list[ClaimPair]]:
-    """Return requests that a decision model must answer alike: claims in an order, in the reverse order, and again."""
+    """Return requests that a decision model must answer alike: claims in an order, reversed, again, and each alone."""
     premise, claims = _ORDERED
     pairs = [_pair(profile, premise, claim) for claim in claims]
-    return [pairs, pairs[::-1], pairs]
+    return [pairs, pairs[::-1], pairs, *([pair] for pair in pairs)]
 
 
 def find_order_problem(answers: Sequence[Sequence[Verdict]]) -> tuple[str | None, float]:
-    """Return whether answers depend on the place of a claim in its request, and how far repeated answers differ.
+    """Return whether answers depend on what else a request asks, and how far repeated answers differ.
 
     Args:
         answers: Verdicts on the requests of `ordered_pairs`.
 
     >>> first, other = [Verdict(0.9), Verdict(0.2)], [Verdict(0.2), Verdict(0.8)]
-    >>> problem, difference = find_order_problem([first, other, first])
+    >>> problem, difference = find_order_problem([first, other, first, [Verdict(0.9)], [Verdict(0.2)]])
     >>> problem[:72], difference
     ('the probability of a claim differs by 0.100 with its place in a request,', 0.0)
+    >>> find_order_problem([first, first[::-1], first, [Verdict(0.9)], [Verdict(0.4)]])[0][:82]
+    'the probability of a claim differs by 0.200 with the other questions of a request,'
     """
-    first, turned, again = (
+    first, turned, again, *alone = (
         [math.nan if verdict.probability is None else verdict.probability for verdict in given] for given in answers
     )
     moved = max(abs(a - b) for a, b in zip(first, reversed(turned), strict=True))
+    joined = max(abs(a - b) for a, (b,) in zip(first, alone, strict=True))
     repeated = max(abs(a - b) for a, b in zip(first, again, strict=True))
-    if not moved > LARGEST_DIFFERENCE or moved <= repeated:
+    largest, with_what = joined, "the other questions of a request"
+    if not joined > moved:
+        largest, with_what = moved, "its place in a request"
+    if not largest > LARGEST_DIFFERENCE or largest <= repeated:
         return None, repeated
     problem = (
-        f"the probability of a claim differs by {moved:.3f} with its place in a request, so the model does not read "
-        "each question by itself. Use another model, or set canaries = false to use it anyway"
+        f"the probability of a claim differs by {largest:.3f} with {with_what}, so the model does not read each "
+        "question by itself. Use another model, or set canaries = false to use it anyway"
     )
     return problem, repeated
 
@@ -160,9 +172,10 @@ def _advise(
     """Return what the wrong answers have in common, and what to do."""
     answered = [(question, verdict) for question, verdict in checked if verdict.probability is not None]
     short = [(question, verdict) for question, verdict in answered if not question.is_long]
+    made_for = profile.model or "models that answer such questions"
     end = (
-        f"The profile {profile.name} is for {profile.model}: check the model behind it, its chat template and the "
-        "profile, or set canaries = false to use it anyway"
+        f"The profile {profile.name} is for {made_for}: check the model behind it, its chat template and the profile, or "
+        "set canaries = false to use it anyway"
     )
     if not answered:
         return f"No reply has the form that the profile reads, so the model or its template is another. {end}"

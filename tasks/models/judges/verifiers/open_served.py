@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from metric_core.errors import ConfigError, JudgeError
-from tasks.models.clients.jobs import UnusableError
+from tasks.models.clients.jobs import Request, UnusableError
 from tasks.models.clients.observed_model import NOT_READ, ModelMemory, NoMemory, Traits
 from tasks.models.clients.replica import Reply
 from tasks.models.clients.served_model import ServedModel
@@ -13,12 +13,14 @@ from tasks.models.judges.verifiers.canaries import (
     find_verifier_problem,
     ordered_pairs,
 )
-from tasks.models.judges.verifiers.probabilities import Verdict
+from tasks.models.judges.verifiers.probabilities import Verdict, decision_support
+from tasks.models.judges.verifiers.prompt_formats import DECISION_ROUTES, decision_body
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.models.judges.verifiers.served_engine import ServedEngine
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.profile import DecisionForm, Profile
+from tasks.options.profile import DecisionForm, DecisionReading, Profile
+from tasks.runtime.usage import Usage
 from tasks.runtime.wording import NO_REVISION
 
 
@@ -47,6 +49,7 @@ def open_served_verifier(
             "runs it in this process"
         )
     with ServedModel.opening("judge", options) as served:
+        profile = _find_route(profile, served)
         configured = [] if options.context_window is None else [options.context_window]
         window = min([profile.chunks.window, *served.windows, *configured])
         engine = ServedEngine(profile, served, options, window)
@@ -69,6 +72,34 @@ def open_served_verifier(
         return VerifierJudge(profile, engine, model, splitter, problems)
 
 
+def _find_route(profile: Profile, served: ServedModel) -> Profile:
+    """Return a profile with the endpoint that answers typed questions, where the profile leaves it open.
+
+    Raises:
+        UnusableError: No server answers at one of the endpoints.
+    """
+    if profile.route != "probed" or not isinstance(profile.form, DecisionForm):
+        return profile
+    canary = profile.canaries[0]
+    replies = served.connection.send(
+        [
+            Request(route, decision_body(profile.form, route, served.name, canary.premise, [canary.claim]), "", True)
+            for route in DECISION_ROUTES
+        ]
+    )
+    found = []
+    for route, reply in zip(DECISION_ROUTES, replies, strict=True):
+        verdict = decision_support(reply.content, 0, DecisionReading(), Usage()) if reply.is_answer else None
+        if verdict is not None and verdict.probability is not None:
+            return profile.model_copy(update={"route": route})
+        found.append(f"/v1/{route}: {reply.message if verdict is None else verdict.reply}")
+    raise UnusableError(
+        f"no endpoint of the server gives the probability of yes to a question about a text ({'; '.join(found)}). "
+        "Serve the model with a server that has one (docs/judge-servers.md names them), or ask it as a chat model, "
+        f"without the profile {profile.name}"
+    )
+
+
 def _ask_canaries(
     profile: Profile, served: ServedModel, engine: ServedEngine, *, check_canaries: bool
 ) -> tuple[list[str], float]:
@@ -89,7 +120,9 @@ def _ask_canaries(
             f"the window of {engine.window} tokens leaves {room} tokens for a premise, beside {engine.overhead} of "
             f"the form and {profile.chunks.reserve} of a claim. Serve the model with a larger window"
         )
-    questions = canary_questions(profile, profile.chunks.longest_part(room), engine.count)
+    questions = canary_questions(
+        profile, profile.chunks.longest_part(room), engine.count, counts_bytes=not engine.has_tokenizer
+    )
     ordered = ordered_pairs(profile) if isinstance(profile.form, DecisionForm) else []
     asked = engine.prepare([*([question.pair] for question in questions), *ordered], optional=True)
     served.connection.set_simplest(asked[0].request)

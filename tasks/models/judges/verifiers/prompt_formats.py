@@ -80,6 +80,10 @@ def pair_of(form: PairForm, premise: str, claim: str) -> tuple[str, str]:
     return str(fill(form.first, texts)), str(fill(form.second, texts))
 
 
+DECISION_ROUTES = ("decisions", "systemone")
+"""Endpoints of a server, below `/v1`, that answer typed questions; the more common one first."""
+
+
 def decision_body(form: DecisionForm, route: str, model: str, premise: str, claims: Sequence[str]) -> Body:
     """Return the body of a request to a decision model about the claims on one premise.
 

@@ -54,6 +54,9 @@ TOKEN_CLASSES = "token_classify"  # noqa: S105 a task of vLLM
 BATCH = 16
 """Pairs per request where an endpoint takes several: few are lost with a request, and requests are fewer."""
 
+QUESTIONS = 8
+"""Questions per request to a decision model: the fewest that a service takes at once."""
+
 _TEMPLATE_TOKENS = 1024
 """An upper bound of the tokens that a chat template adds, where a server does not count them."""
 
@@ -80,7 +83,8 @@ def group_pairs(profile: Profile, pairs: Sequence[ClaimPair]) -> list[list[int]]
     groups: dict[str, list[int]] = {}
     for position, pair in enumerate(pairs):
         groups.setdefault(pair.premise if isinstance(profile.form, DecisionForm) else "", []).append(position)
-    return [group[start : start + BATCH] for group in groups.values() for start in range(0, len(group), BATCH)]
+    most = QUESTIONS if isinstance(profile.form, DecisionForm) else BATCH
+    return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 
 @dataclass(frozen=True, slots=True)

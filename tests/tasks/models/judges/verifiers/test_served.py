@@ -12,6 +12,7 @@ from metric_core.records import AnswerStatus, VerdictKind
 from tasks.models.judges.answer_cells import verdict_cells
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.probabilities import CUT_BY_SERVER
+from tasks.models.judges.verifiers.prompt_formats import DECISION_ROUTES
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.profile import Profile
 from tasks.reports.run.verdict_view import verdict_view
@@ -74,6 +75,65 @@ def test_a_decision_model_whose_answers_depend_on_their_order_fails(serve: Serve
     with pytest.raises(JudgeError, match=r"the probability of a claim differs by 0\.1.* with its place in a request"):
         open_verifier(serve("pplx-decider-1.1", drift=0.04))
     assert open_verifier(serve("pplx-decider-1.1", drift=0.001)).features.canaries == "passed"
+
+
+def test_a_model_that_reads_other_questions_of_a_request_fails(serve: Serve, open_verifier: OpenVerifier) -> None:
+    def joined(content: dict[str, Any]) -> dict[str, Any]:
+        answers = content["answers"]
+        moved = {name: {"noul": max(each["noul"] - 0.1, 0.0)} for name, each in answers.items()}
+        return content | {"answers": moved} if len(answers) > 1 else content
+
+    with pytest.raises(JudgeError, match=r"differs by 0\.100 with the other questions of a request"):
+        open_verifier(serve("pplx-decider-1.1", change=joined))
+
+
+@pytest.mark.parametrize("route", DECISION_ROUTES)
+def test_typed_questions_go_to_the_endpoint_that_the_server_has(
+    serve: Serve, open_verifier: OpenVerifier, route: str
+) -> None:
+    probed = load_profile("decision")
+    server = serve(probed.model_copy(update={"route": route}))
+
+    judge = open_verifier(server, profile=probed)
+
+    (answer,) = judge.choose([ask_verdict("It rains.", "It rains here.")])
+    assert answer.probabilities == {"yes": SUPPORTED, "no": 1 - SUPPORTED}
+    assert judge.features.route == route
+    # Both endpoints write their own prompts, so their answers are not those of the same judge.
+    assert judge.features.digest == probed.model_copy(update={"route": route}).digest() != probed.digest()
+
+
+def test_a_server_without_typed_questions_is_refused(serve: Serve, open_verifier: OpenVerifier) -> None:
+    with pytest.raises(JudgeError, match=r"no endpoint of the server .*/v1/decisions: .*; /v1/systemone: "):
+        open_verifier(serve("minicheck-7b"), profile=load_profile("decision"))
+
+
+@pytest.mark.parametrize(("tokenizer", "window"), [(True, 2048), (False, 1024)])
+def test_a_server_that_reads_the_first_tokens_only_fails(
+    serve: Serve, open_verifier: OpenVerifier, tokenizer: bool, window: int
+) -> None:
+    server = serve("decision", window=window, cuts=True, told_window=8192, tokenizer=tokenizer)
+    server.change = lambda content: content | {"usage": {}}
+    with pytest.raises(JudgeError, match="Only those with long premises are wrong"):
+        open_verifier(server)
+
+
+def test_a_request_has_no_more_questions_than_every_service_takes(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("decision")
+    judge = open_verifier(server)
+    server.requests.clear()
+    judge.choose([ask_verdict(f"Rain {number}.", "Rain.") for number in range(20)])
+    assert sorted(len(body["questions"]) for body in server.bodies("/v1/decisions")) == [4, 8, 8]
+
+
+def test_a_question_that_a_service_declines_has_no_verdict(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("decision")
+    judge = open_verifier(server)
+    server.change = lambda content: content | {"answers": [{"type": "refusal", "name": "q0"}]}
+    (answer,) = judge.choose([ask_verdict("It rains.", "Rain.")])
+    assert answer.status is AnswerStatus.FAILED
+    assert answer.reply is not None
+    assert "refusal" in answer.reply
 
 
 def test_a_server_that_does_not_repeat_itself_is_told(serve: Serve, open_verifier: OpenVerifier) -> None:

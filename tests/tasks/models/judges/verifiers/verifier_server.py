@@ -116,7 +116,7 @@ class VerifierServer(LoopbackServer):
         routes |= {"systemone": "/v1/systemone", "decisions": "/v1/decisions"}
         if path == "/tokenize" and self.tokenizer:
             return 200, self._tokenize(body)
-        if path != routes[self.profile.route or ""]:
+        if path != routes["decisions" if self.profile.route == "probed" else self.profile.route or ""]:
             return 404, {"error": {"message": f"Not Found: {path}"}}
         tokens, texts = self._read(path, body)
         if max(tokens) > self.window:
