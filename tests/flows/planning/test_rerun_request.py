@@ -13,7 +13,7 @@ AS_IN_THE_RUN = frozenset({
     "citation_pattern", "write_key_points", "retriever", "panel", "cascade", "embedder", "language", "prices",
     "by", "weights", "traffic", "slices", "metrics_file", "otlp", "log_format", "name", "system_version", "history",
     "history_page", "anchor",
-    "shard_rows", "ask_again", "workers", "runner", "deploy",
+    "shard_rows", "ask_again", "second_judge", "reference_date", "workers", "runner", "deploy",
 })  # fmt: skip
 """Options that a rerun takes from the run."""
 
