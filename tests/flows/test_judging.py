@@ -118,12 +118,12 @@ def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> 
     summary, manifest = read(run, "summary.json"), read(run, "run.json")
     support = summary["agreement"]["verdicts"]["support"]
     assert (support["items"], support["compared"], support["agreement"]) == (4, 4, 0.75)
-    # Chance: seven labels of eight are yes, so (7/8)^2 + (1/8)^2.
-    assert support["kappa"] == pytest.approx((0.75 - 0.78125) / (1 - 0.78125))
+    # Chance, without replacement: 2 * 7 * 1 of 8 * 7 pairs of labels differ.
+    assert support["alpha"] == pytest.approx(1 - 0.25 / 0.25)
     assert [judge["backend"] for judge in manifest["panel"]] == ["scripted", "scripted"]
     assert manifest["judge"]["backend"] == "panel"
     agreement = RunSummary.model_validate(summary).find_all(PanelAgreement)
-    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
+    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (alpha 0.00, 4 answers)"
 
 
 def test_single_judge_has_no_agreement(tmp_path: Path) -> None:
