@@ -19,7 +19,6 @@ def test_the_judges_of_a_panel_agree_as_often_as_their_labels_are_equal(tmp_path
     summary = read(evaluate(tmp_path / "panel", judge=lead, panel=[other]), "summary.json")
     support = summary["agreement"]["verdicts"]["support"]
     assert (support["items"], support["compared"], support["agreement"]) == (4, 4, 0.75)
-    # Chance: seven labels of eight are yes, so (7/8)^2 + (1/8)^2.
     # Chance, without replacement: 2 * 7 * 1 of 8 * 7 pairs of labels differ.
     assert support["alpha"] == pytest.approx(1 - 0.25 / 0.25)
     agreement = RunSummary.model_validate(summary).find_all(PanelAgreement)
