@@ -68,9 +68,13 @@ lock *options:
     @just _compile run.txt {{ options }}
     @just _compile container.txt --extra container --constraints constraints/run.txt {{ options }}
     @just _compile dev.txt --extra dev --constraints constraints/run.txt {{ options }}
-    uv pip compile deployments/container/vllm-requirements.txt --universal --python-version 3.11 --generate-hashes \
+    @just _compile_judge vllm {{ options }}
+    @just _compile_judge llama {{ options }}
+
+@_compile_judge name *options:
+    uv pip compile deployments/container/{{ name }}-requirements.txt --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --strip-extras --no-annotate --custom-compile-command "just lock" --quiet \
-        --output-file deployments/container/vllm-pins.txt {{ options }}
+        --output-file deployments/container/{{ name }}-pins.txt {{ options }}
 
 @_compile file *options:
     uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -100,6 +104,14 @@ judge-cpu:
 # Run the tests against a real vLLM, which `just judge-cpu` builds; options go to pytest
 test-vllm *options:
     pytest -m vllm tests/vllm {{ options }}
+
+# Fetch the real judge for tests, in the user's cache: a language model (1.1 GB), and the server of llama.cpp
+judge-real:
+    python -m tests.real_judge.judge_real
+
+# Run whole evaluations judged by a real language model on processors (up to 20 minutes); options go to pytest
+test-judge-real *options:
+    pytest -m real_judge tests/real_judge {{ options }}
 
 # Run the tests that need torch and transformers with those that `just judge-cpu` installed; options go to pytest
 test-transformers *options:

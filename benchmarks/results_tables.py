@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results"
+PAGES = (Path(__file__).parent / "results", Path(__file__).parents[1] / "docs")
 
 
 def publish(parts: Iterable[str], begin: str, end: str, *, write: bool) -> None:
@@ -20,7 +20,9 @@ def publish(parts: Iterable[str], begin: str, end: str, *, write: bool) -> None:
         print(part, end="", flush=True)
         printed.append(part)
     if write:
-        (page,) = [path for path in RESULTS.glob("*.md") if begin in path.read_text(encoding="utf-8")]
+        (page,) = [
+            path for folder in PAGES for path in folder.glob("*.md") if begin in path.read_text(encoding="utf-8")
+        ]
         before, _, rest = page.read_text(encoding="utf-8").partition(begin)
         after = rest.partition(end)[2]
         page.write_text(f"{before}{begin}\n\n{''.join(printed)}\n{end}{after}", encoding="utf-8")

@@ -104,10 +104,10 @@ def _print_line(labelled: Labelled, models: RunModels) -> None:
     )
 
 
-def with_interval(value: float, draws: Floats, sign: str = "") -> str:
+def with_interval(value: float, draws: Floats, sign: str = "", decimals: int = 3) -> str:
     """Return a value with the interval of its draws, in words."""
     low, high = np.quantile(draws, [0.025, 0.975])
-    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
+    return f"{value:{sign}.{decimals}f} [{low:{sign}.{decimals}f}, {high:{sign}.{decimals}f}]"
 
 
 def _score(labelled: Labelled, models: RunModels) -> tuple[Floats, NDArray[np.str_], Mapping[str, Floats]]:

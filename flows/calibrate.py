@@ -333,4 +333,4 @@ def _write_to_run(
     corrected = correct_means(folder.path, record)
     folder.write_summary(summary.with_findings(CorrectedMeans(corrected)))
     write_report(folder.path)
-    return corrected.get(key), find_label_needs(folder.path, record, key, calibration.counts)
+    return corrected.get(key), find_label_needs(folder.path, record, key)

@@ -27,20 +27,20 @@ from tasks.opening.run_models import RunModels
 from tasks.opening.trial import Trial, try_judge
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.launch_backends import LAUNCH_BACKENDS
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.model_words import replace_judge
 from tasks.options.narrow import narrow
-from tasks.processes.install import Pins, find_gpus, install_vllm
+from tasks.processes.install import Pins, find_gpus, install_backend
 from tasks.processes.judge_service import JudgeStatus, Progress, judge_status, launch_judge, stop_judge
 from tasks.runtime.home import assay_home
 
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
-_PINS = Path(str(files("deployments"))) / "container" / "vllm-pins.txt"
-_DOWNLOAD, _INSTALLED = "4 GB", "8.4 GB"
-"""Sizes of the packages for Linux on x86-64: as the package index states them, and as installed."""
+_PINS = Path(str(files("deployments"))) / "container"
+"""Folder of the files that pin the packages of each program."""
 
 VERIFIER = "lettucedetect"
 """Profile of the verifier that `--pair` launches: the only one for vLLM that takes as little as 3 GB of the GPU."""
@@ -54,7 +54,7 @@ _PAIRED, _VERIFYING = 0.75, 0.12
 _SHARED = ("python", "container", "entry", "environment", "host", "start_timeout")
 """Launch settings that the verifier of a pair has in common with the other server."""
 
-app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM).", no_args_is_help=True)
+app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM, llama.cpp).", no_args_is_help=True)
 
 
 def _say(sentence: str) -> None:
@@ -68,30 +68,46 @@ def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
 
 @app.command()
 def install(
-    folder: Annotated[Path, typer.Argument(help="Folder of the environment.")] = Path(".venv-vllm"),
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of the environment. Default: .venv-vllm, with --cpu .venv-llama.", show_default=False
+        ),
+    ] = None,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Install llama.cpp, for a machine without a GPU.")] = False,
     gpu_check: Annotated[bool, typer.Option("--gpu-check/--no-gpu-check", help="Require a GPU and its driver.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")] = False,
 ) -> None:
-    """Install vLLM in a separate environment (4 GB)."""
-    pins = Pins.read(_PINS)
-    for gpu in find_gpus(pins.cuda) if gpu_check else ():
+    """Install vLLM (4 GB), or llama.cpp (34 MB), in a separate environment."""
+    backend = next(each for each in LAUNCH_BACKENDS.values() if each.needs_gpu is not cpu)
+    pins, folder = Pins.read(_PINS / backend.pins), folder or Path(backend.folder)
+    for gpu in find_gpus(pins.cuda) if gpu_check and backend.needs_gpu else ():
         _say(f"GPU: {gpu}")
     _say(
-        f"vLLM {pins.versions['vllm']} with torch {pins.versions['torch']} and {len(pins.versions) - 2} more packages, "
-        f"each of a pinned version and verified against its hash: about {_DOWNLOAD} to download from the package index "
-        f"of pip, and {_INSTALLED} of disk for {folder}. No model is downloaded; vLLM fetches the one that it serves "
-        "when it starts."
+        f"{backend.title}: {backend.package} {pins.versions[backend.package]}{_others(pins)}, of pinned versions and "
+        f"verified against their hashes: about {backend.download} to download from the package index of pip, and "
+        f"{backend.installed} of disk for {folder}. No model is downloaded."
     )
     if dry_run:
         return
-    python = install_vllm(folder, pins, _say)
-    _say(f"start it: assay judge start --python {shlex.quote(str(python))} --model MODEL")
+    python = install_backend(backend, folder, pins, _say)
+    named = "" if str(python) == backend.python else f" --python {shlex.quote(str(python))}"
+    _say(f"start it: assay judge start {backend.model}{named}")
+
+
+def _others(pins: Pins) -> str:
+    further = len(pins.versions) - 1
+    return f" and {further} more packages" if further else ""
 
 
 @app.command()
 @_with_launch
 def start(
     launch: dict[str, Any],
+    model: Annotated[
+        str | None,
+        typer.Argument(help="Name of the model at the hub, or its folder or GGUF file.", show_default=False),
+    ] = None,
     config: ConfigFile = None,
     profile: Annotated[
         str | None,
@@ -106,6 +122,7 @@ def start(
     """Launch a judge server; options override the table [judge.launch] of --config."""
     if pair and profile is not None:
         raise ConfigError("--pair launches a writer and a verifier; leave out --profile, or launch the verifier alone")
+    launch |= {"model": model}
     settings = _settings(config, {"gpu_memory_utilization": _PAIRED} | _given(launch) if pair else launch, profile)
     with _progress() as on_progress:
         judge = launch_judge(settings, assay_home(), on_progress, wait=wait)
@@ -275,9 +292,8 @@ def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -
     settings = load_config(config, {"judge": judge} if judge else None).judge.launch
     if settings is None:
         raise ConfigError(
-            "the judge to launch is not configured. Give --python (of an environment with vLLM, which `assay judge "
-            "install` makes) or --container, and --model or --profile; or use --config with a configuration that has "
-            "the table [judge.launch]."
+            "the judge to launch is not configured. Name its model (assay judge start MODEL, a GGUF file for a machine "
+            "without a GPU) or --profile; or use --config with a configuration that has the table [judge.launch]."
         )
     return settings
 
@@ -325,6 +341,8 @@ def _status_content(status: JudgeStatus) -> dict[str, Any]:
         "url": record and record.url,
         "pid": record and record.pid,
         "model": record and record.model,
+        "backend": record and record.backend,
+        "speed": record and record.speed,
         "uptime": record and round(status.uptime, 1),
         "log": record and str(status.service.log),
     }

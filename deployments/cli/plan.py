@@ -31,7 +31,7 @@ from tasks.engine.registry import LEVELS
 from tasks.metering.money import money_text, total_cost
 from tasks.options.cost_options import CostOptions
 from tasks.runs.finished_run import FinishedRun
-from tasks.runtime.wording import format_percent
+from tasks.runtime.wording import describe_seconds, format_percent
 
 app = VerbGroup()
 
@@ -62,7 +62,7 @@ RatesOption = Annotated[
     typer.Option(
         "--rates",
         metavar="P,D",
-        help="Prompt and output tokens per second of the judge server. Default: as its last run measured.",
+        help="Prompt and output tokens per second of the judge server. Default: measured ones.",
     ),
 ]
 
@@ -144,27 +144,13 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
         why = forecast.unknown_runs or "no recorded run has asked this judge"
         yield f"The time is not known: {why.removesuffix('.')}; --rates gives its tokens per second."
     else:
-        at = "at the given rates"
-        if rates.measured is not None:
-            at = f"at the tokens per second of the run on {rates.measured:%Y-%m-%d}"
-        yield f"The judge needs about {_duration(forecast.seconds)} for that, {at}."
+        yield f"The judge needs about {describe_seconds(forecast.seconds)} for that, at {rates.words}."
     if forecast.money is not None:
         yield f"Cost of the judge: about {money_text(total_cost(forecast.by_judge))}."
     elif costs.has_prices:
         yield "The cost of the judge is not known: GPUs cost by the hour."
     if forecast.covered is not None:
         yield "The budget is enough for that." if forecast.covered else "The budget is not enough: the run would stop."
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words.
-
-    >>> _duration(42.4), _duration(600), _duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_json: bool) -> None:

@@ -16,6 +16,9 @@ from tasks.metering.throughput import ThroughputRecord
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.opening.counting_judge import Tally
 from tasks.options.cost_options import Budget, Prices
+from tasks.processes.judge_service import find_speed
+from tasks.processes.speed import describe_speed
+from tasks.runtime.home import assay_home
 from tasks.runtime.usage import Usage
 
 _LAST_RUNS = 200
@@ -28,21 +31,24 @@ class Rates:
 
     Args:
         seconds_per_prompt_token: Seconds per prompt token that is not cached.
-        measured: Start of the run that the rates are of; None for given rates.
+        words: Origin of the rates, in words that follow "at".
+        measured: Start of the run that the rates are of; None for others.
     """
 
     seconds_per_prompt_token: float
     seconds_per_output_token: float
+    words: str = "the given rates"
     measured: datetime | None = None
 
     @classmethod
-    def from_speeds(cls, prompt: float, output: float) -> "Rates":
+    def from_speeds(cls, prompt: float, output: float, words: str = "the given rates") -> "Rates":
         """Return rates that are given in tokens per second.
 
         Args:
             prompt: Prompt tokens per second that are not cached.
+            words: Origin of the rates.
         """
-        return cls(1 / prompt, 1 / output)
+        return cls(1 / prompt, 1 / output, words)
 
     def seconds(self, tally: Tally) -> float:
         """Return the time that the questions of a dry run take."""
@@ -75,18 +81,28 @@ def make_forecast(plan: RunPlan, dry_run: DryRun, rates: Rates | None = None) ->
     """Return the predicted cost of a run.
 
     Args:
-        rates: Rates of the judge server; None for those of the last run with the same judge in the history.
+        rates: Rates of the judge server; None for those that were measured when it was launched here, or else for those
+            of the last run with the same judge in the history.
     """
     tally, unknown = dry_run.tally, ""
     if rates is None and tally.requests:
         try:
-            rates = _find_rates(plan.outputs.history, dry_run.judge)
+            rates = find_launched_rates(plan) or _find_rates(plan.outputs.history, dry_run.judge)
         except AssayError as error:
             unknown = str(error)
     seconds = 0.0 if not tally.requests else None if rates is None else rates.seconds(tally)
     by_judge = _money_by_judge(plan.models.prices, dry_run, rates)
     money = None if by_judge is None else add_money(by_judge.values())
     return Forecast(rates, seconds, money, _is_covered(plan.models.budget, tally, money), by_judge or {}, unknown)
+
+
+def find_launched_rates(plan: RunPlan) -> Rates | None:
+    """Return the rates of the judge of a run that were measured when it was launched on this machine, if they were."""
+    server = plan.models.judge.server
+    speed = None if server is None else find_speed(assay_home(), server.urls)
+    if speed is None:
+        return None
+    return Rates.from_speeds(*speed, f"what was measured when the judge was started ({describe_speed(speed)})")
 
 
 def _money_by_judge(prices: Prices, dry_run: DryRun, rates: Rates | None) -> dict[str, Money] | None:
@@ -143,4 +159,5 @@ def _rates_of(run: RecordedRun) -> Iterator[Rates]:
     for server in servers if len(servers) == 1 else ():
         tokens = (server.prompt_tokens_per_second or 0.0) + (server.output_tokens_per_second or 0.0)
         if tokens:
-            yield Rates(1 / tokens, 1 / tokens, measured=run.created)
+            words = f"the tokens per second of the run on {run.created:%Y-%m-%d}"
+            yield Rates(1 / tokens, 1 / tokens, words, run.created)

@@ -1,13 +1,11 @@
 """Choose the questions of a judge's certificate, and decide from the verdicts which planted changes moved them wrongly.
 
 A judge that is unsure of some claims decides otherwise after any change of the text, which is no fault of one change.
-So a change that must not move a verdict is named only if it moves more verdicts than the other such changes do together
-(one-sided exact test of Fisher). Some of them change more of a text than others. A change that can mislead a judge in
-one direction, as all but another order can, is named only if it also makes the judge say yes more often, or less often
-(exact binomial test of the direction of the verdicts that moved). Changes that must move a verdict are named if they
-leave more than a tolerated share (exact binomial test), more than what idle changes move, and more than the other
-changes that must move leave, or than half; repetitions if more than a tolerated share moves. All tests of a certificate
-together name a change of a judge without faults in at most 5 of 100 certificates (Holm).
+So a change is named only if it moves more verdicts than the other changes do together (one-sided exact test of Fisher),
+and one that misleads in a direction only if the moved verdicts have one (exact binomial test). Changes that must move a
+verdict are named if they leave more than a tolerated share, more than what idle changes move, and more than the other
+such changes leave, or than half; repetitions if more than a tolerated share moves. All tests together name a change of
+a judge without faults in at most 5 of 100 certificates (Holm).
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Compute how many more labels would halve the interval of a corrected mean.
+"""Compute how many more labels of a run would halve the interval of its mean label, or decide a rule about it.
 
-More labels are assumed to look like those that are there: the same mean score of good and of bad rows, known from so
-many more rows. What the scores of the run leave open stays: no number of labels makes up for a small run.
+More labels are assumed to look like those that are there. What the scores of the run leave open stays: no number of
+labels makes up for a small run.
 """
 
 import math
@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metric_core.calibration.estimates import Estimate, ExactEstimate, RectifiedEstimate
-from metric_core.calibration.judge_error import JudgeErrorFit, correct_mean
 from metric_core.calibration.looks import LookedAt
-from metric_core.statistics.resampling import LEVEL, Units
+from metric_core.statistics.resampling import LEVEL
 
 MOST_TIMES = 256
 """Multiple of the labels above which no number is given."""
@@ -19,30 +18,7 @@ MOST_TIMES = 256
 _STEPS = 8
 
 
-def labels_to_halve(error: JudgeErrorFit, scores: Units, labels: int) -> int | None:
-    """Return how many more labels from elsewhere would halve the interval of a corrected mean; None if none would.
-
-    Args:
-        error: Error of the judge on the labels so far.
-        labels: Number of labelled rows.
-
-    >>> import numpy as np
-    >>> from metric_core.calibration.judge_error import estimate_judge_error
-    >>> labels = np.array([1.0] * 90 + [0.0] * 10)
-    >>> judged = np.array([1.0] * 86 + [0.0] * 4 + [1.0] * 2 + [0.0] * 8)
-    >>> error = estimate_judge_error(labels, judged, (0.0, 1.0))
-    >>> 200 < labels_to_halve(error, Units.from_values(np.array([1.0] * 2400 + [0.0] * 600)), 100) < 300
-    True
-    """
-
-    def estimate_with(times: float) -> Estimate:
-        more = replace(error, of_bad=error.of_bad.strengthen(times), of_good=error.of_good.strengthen(times))
-        return correct_mean(more, scores)
-
-    return _more_to_halve(estimate_with, labels)
-
-
-def own_labels_to_halve(estimate: Estimate, labelled: int) -> int | None:
+def labels_to_halve(estimate: Estimate, labelled: int) -> int | None:
     """Return how many more labels of a run's own rows would halve the interval of its mean label; None if none would.
 
     Args:
@@ -50,19 +26,15 @@ def own_labels_to_halve(estimate: Estimate, labelled: int) -> int | None:
 
     >>> from metric_core.calibration.beta_means import BetaMean
     >>> estimate = ExactEstimate(0.8, BetaMean(80.5, 20.5))
-    >>> 270 <= own_labels_to_halve(estimate, 100) <= 300
+    >>> 270 <= labels_to_halve(estimate, 100) <= 300
     True
     """
-    return _more_to_halve(lambda times: _more_own_labels(estimate, times), labelled)
+    wanted = _width(estimate) / 2
+    times = _least_times(lambda times: _width(_more_labels(estimate, times)) <= wanted)
+    return None if times is None else math.ceil((times - 1) * labelled)
 
 
-def _more_to_halve(estimate_with: Callable[[float], Estimate], labels: int) -> int | None:
-    wanted = _width(estimate_with(1.0)) / 2
-    times = _least_times(lambda times: _width(estimate_with(times)) <= wanted)
-    return None if times is None else math.ceil((times - 1) * labels)
-
-
-def own_labels_to_decide(estimate: Estimate, labelled: int, threshold: float, level: float) -> int | None:
+def labels_to_decide(estimate: Estimate, labelled: int, threshold: float, level: float) -> int | None:
     """Return about how many more labels of a run's own rows would show on which side of a threshold the mean is.
 
     Args:
@@ -77,7 +49,7 @@ def own_labels_to_decide(estimate: Estimate, labelled: int, threshold: float, le
         return None
 
     def decides(times: float) -> bool:
-        limits = _more_own_labels(estimate, times).strict_limits(1 - level)
+        limits = _more_labels(estimate, times).strict_limits(1 - level)
         return not limits.low <= threshold <= limits.high
 
     times = _least_times(decides)
@@ -104,9 +76,9 @@ def rows_to_reach(value: float, low: float, threshold: float, rows: int) -> int 
     return math.ceil(round(rows * times, 6)) if times <= MOST_TIMES else None
 
 
-def _more_own_labels(estimate: Estimate, times: float) -> Estimate:
+def _more_labels(estimate: Estimate, times: float) -> Estimate:
     if isinstance(estimate, LookedAt):
-        return replace(estimate, once=_more_own_labels(estimate.once, times))
+        return replace(estimate, once=_more_labels(estimate.once, times))
     if isinstance(estimate, ExactEstimate) and estimate.belief is not None:
         return replace(estimate, belief=estimate.belief.strengthen(times))
     if isinstance(estimate, RectifiedEstimate):

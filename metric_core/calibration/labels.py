@@ -11,6 +11,7 @@ from typing import Any
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
+from metric_core.parsing.model_families import FAMILIES
 from metric_core.records import finite_number
 from metric_core.statistics.agreement import interval_alpha
 from metric_core.statistics.resampling import LEVEL
@@ -20,22 +21,8 @@ _MOST_EXAMPLES = 6
 _PREFIXES = ("label_", "human_", "gold_")
 _SHORTEST_NAME = 5
 _MODEL_PREFIX = "model:"
-_FAMILIES = (
-    "chatgpt",
-    "claude",
-    "command",
-    "deepseek",
-    "gemini",
-    "gemma",
-    "gpt",
-    "llama",
-    "mistral",
-    "mixtral",
-    "phi",
-    "qwen",
-)
 # People are called Claude and Gemma: a family counts with a version only, such as claude-3 and org/gemma2.
-_VERSIONED = re.compile(rf"(?:.*/)?(?:{'|'.join(_FAMILIES)})(?![a-z ])[^/]*\d.*")
+_VERSIONED = re.compile(rf"(?:.*/)?(?:{'|'.join(FAMILIES.values())})(?![a-z ])[^/]*\d.*")
 
 
 class Scale(StrEnum):

@@ -1,16 +1,11 @@
 """Estimate the mean label of a run from labels of a random sample, by prediction-powered inference.
 
-The scores of all rows say what the labels cannot, and the labels correct the scores:
-
     mean label = weight * mean score of all rows + mean over labelled rows of (label - weight * score)
 
 It is right whatever the judge does, as long as the labelled rows are a random sample; a better judge makes it more
-precise (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-powered inference", 2023). Scores have one of
-three fixed weights, 0, 1/2 and 1: the one with the narrowest limits for decisions. These hold for few rows and rare
-errors. Rows count inversely to the probability with which they were drawn. Groups of rows are units. Single claims are
-estimated in the same way: each is a row here, whose weight is its part in the score of the row that it comes from.
-
-Simulations that include the choice of the weight are in `benchmarks/coverage_labels.py`.
+precise (Angelopoulos and others, "Prediction-powered inference", 2023). Scores have one of three fixed weights, 0, 1/2
+and 1: the one with the narrowest limits for decisions. Rows count inversely to the probability with which they were
+drawn. Groups of rows are units. Single claims are rows here, whose weight is their part in the score of their row.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from metric_core.calibration.estimates import Estimate
-from metric_core.calibration.label_needs import own_labels_to_decide
+from metric_core.calibration.label_needs import labels_to_decide
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, Finding
 from metric_core.statistics.resampling import Interval
@@ -44,7 +44,7 @@ class CorrectedMean:
         >>> mean.advise(Threshold(0.8), 0.95)
         'needs about 198 labels (now 100) if the mean stays at 0.850'
         """
-        more = own_labels_to_decide(self.estimate, self.labelled, self._to_unit(threshold), level)
+        more = labels_to_decide(self.estimate, self.labelled, self._to_unit(threshold), level)
         stays = f"if the mean stays at {self._from_unit(self.value):.3f}"
         return f"needs about {self.labelled + more:,} labels (now {self.labelled:,}) {stays}" if more else ""
 

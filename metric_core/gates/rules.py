@@ -1,20 +1,9 @@
 """Define gate rules about the scores of a run; each passes, fails, or is inconclusive because of too few rows.
 
-A rule about a mean fails only if the mean violates its threshold significantly, and passes only if it meets the
-threshold significantly. Over all rules of a gate, the probability that any fails although every true mean meets its
-threshold is at most 1 - level (Holm's correction). Counts, and the least and greatest value, are facts about the rows
-and need no test.
-
-A gate that is applied to many runs, such as every night, has as many chances to fail. It can share the error among its
-looks (Bonferroni): the ends of the intervals towards failure are then a confidence sequence. This holds however the
-runs depend on each other, and runs of the same rows depend strongly.
-
-Rules may be about slices of the rows: every slice of a column, or those of some values. Each slice has a check of its
-own, and all of them count for Holm's correction.
-
-A gate can also require a judge that is known to agree with people, or whose verdicts stand where texts change without
-meaning. If that was never measured or is not so, rules about its scores are inconclusive. The end of the 95 % interval
-farther from the threshold has to meet it, not the estimate.
+Over all rules of a gate, and all slices that they are about, the probability that any fails although every true mean
+meets its threshold is at most 1 - level (Holm's correction). A gate that is applied to many runs can share the error
+among its looks (Bonferroni): the ends of the intervals towards failure are then a confidence sequence, however the runs
+depend on each other. Counts, and the least and greatest value, are facts about the rows and need no test.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 import re
 
-_FAMILIES = {
+FAMILIES = {
     "openai": r"gpt|chatgpt|o[134]\b|davinci",
     "anthropic": r"claude",
     "google": r"gemini|gemma|palm",
@@ -27,7 +27,7 @@ def family_of(model: str) -> str | None:
     """
     found = {
         place.start(): family
-        for family, names in _FAMILIES.items()
+        for family, names in FAMILIES.items()
         if (place := re.search(rf"(?<![a-z])(?:{names})", model.lower())) is not None
     }
     return found[min(found)] if found else None

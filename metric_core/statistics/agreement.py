@@ -1,4 +1,4 @@
-"""Measure the agreement of several judges: the share of equal labels, and chance-corrected coefficients."""
+"""Measure the agreement of several judges: the share of equal labels, and agreement beyond chance."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,7 @@ class Agreement:
     Args:
         judges: Names of the judges, in order of appearance.
         compared: Number of items with the labels of at least two judges.
-        complete: Number of items with the labels of all judges.
         agreement: Share of pairs of labels that are equal, averaged over the compared items; None without any.
-        kappa: Fleiss' kappa over the complete items; None without any, or if all labels are the same.
         alpha: Krippendorff's alpha (nominal) over the compared items; None without any, or if all labels are the
             same.
         unlabelled: Judge -> number of items for which it gave no usable label.
@@ -29,9 +27,7 @@ class Agreement:
     judges: tuple[str, ...]
     items: int
     compared: int
-    complete: int
     agreement: float | None
-    kappa: float | None
     alpha: float | None
     unlabelled: dict[str, int]
 
@@ -40,20 +36,17 @@ def measure_agreement(items: Sequence[Labels]) -> Agreement:
     """Return the agreement of judges on items.
 
     >>> agreement = measure_agreement([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
-    >>> agreement.compared, agreement.agreement, agreement.kappa, agreement.unlabelled
+    >>> agreement.compared, agreement.agreement, agreement.alpha, agreement.unlabelled
     (2, 1.0, 1.0, {'a': 0, 'b': 1})
     """
     judges = tuple(dict.fromkeys(judge for item in items for judge in item))
     given = [[label for label in item.values() if label is not None] for item in items]
     compared = [labels for labels in given if len(labels) > 1]
-    complete = [labels for labels in compared if len(labels) == len(judges)]
     return Agreement(
         judges=judges,
         items=len(items),
         compared=len(compared),
-        complete=len(complete),
         agreement=pair_agreement(compared),
-        kappa=fleiss_kappa(complete),
         alpha=krippendorff_alpha(compared),
         unlabelled={judge: sum(judge in item and item[judge] is None for item in items) for judge in judges},
     )
@@ -74,27 +67,6 @@ def pair_agreement(items: Sequence[Sequence[str]]) -> float | None:
         sum(n * (n - 1) for n in Counter(labels).values()) / (len(labels) * (len(labels) - 1)) for labels in items
     ]
     return sum(shares) / len(shares)
-
-
-def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
-    """Return Fleiss' kappa: agreement beyond chance, at most 1, 0 for chance; None with fewer than two labels.
-
-    Source: Fleiss, "Measuring nominal scale agreement among many raters" (1971).
-
-    Args:
-        items: Labels of each item, the same number for each.
-
-    >>> fleiss_kappa([["yes", "yes"], ["no", "no"], ["yes", "no"], ["no", "yes"]])
-    0.0
-    """
-    labels = sorted({label for item in items for label in item})
-    if len(labels) < 2:
-        return None
-    counts = np.array([[item.count(label) for label in labels] for item in map(list, items)], dtype=np.float64)
-    raters = float(counts[0].sum())
-    observed = float(((counts**2).sum(axis=1) - raters).mean() / (raters * (raters - 1)))
-    expected = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
-    return (observed - expected) / (1 - expected)
 
 
 def interval_alpha(items: Sequence[Sequence[float]]) -> float | None:

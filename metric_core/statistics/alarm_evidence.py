@@ -19,9 +19,10 @@ def evidence_after_each(panel: Panel, number: int, settings: AlarmSettings | Non
         Evidence, as runs x streams; 0 for runs of an earlier calendar year, because each year begins without evidence.
 
     >>> from datetime import datetime
-    >>> rows = {f"row {i}": -1.0 if i < 10 else 0.0 for i in range(200)}
-    >>> runs = {datetime(2025, 11, day): {"faithfulness": rows} for day in (17, 18, 19)}
-    >>> evidence_after_each(Panel.from_rows(runs), number=317).round(1).tolist()
+    >>> days = tuple(datetime(2025, 11, day) for day in (17, 18, 19))
+    >>> improvements = np.tile(np.where(np.arange(200) < 10, -1.0, 0.0)[:, None], (3, 1, 1))
+    >>> panel = Panel(("faithfulness",), {"faithfulness": 1.0}, days, improvements)
+    >>> evidence_after_each(panel, number=317).round(1).tolist()
     [[1.9], [3.9], [5.8]]
     """
     settings = settings or AlarmSettings()

@@ -1,22 +1,12 @@
 """Raise alarms about scores that became worse, with an error rate that holds for all runs of a year together.
 
-Every run and every metric is another chance of a false alarm. Here the probability of any false alarm in a calendar
-year is bounded, over all its runs, all metrics and all slices together, however the runs depend on each other.
-
-Each run and stream (a metric, over all rows or a slice) has an e-value, whose expected value is at most 1
-unless the rows became worse than in the baseline (`metric_core.statistics.betting`). The e-values of a stream are added
-over the runs with weights whose sum over a year is at most 1, so the sum has an expected value of at most 1, too, and
-reaches 1 / error with a probability of at most `error` (Markov): at the last run of the year, and since the sum only
-grows, at any run before. Streams have shares of the error, and are tested as a closed family, so the bound also holds
-for the streams that did not change when others did. Runs may be left out of the sum for any reason, which makes it
-smaller: those before the last twelve, and those before a drop was over.
+`docs/design/alarms.md` says what is computed and why it holds: e-values of runs and streams
+(`metric_core.statistics.betting`), added over runs with weights, and tested as a closed family (Vovk and Wang,
+"E-values: Calibration, combination and applications", 2021). Runs may be left out of the sum for any reason: it is then
+smaller.
 
 This is a bet per run against a fixed baseline, not a bet that continues from run to run: the money of such a test
 martingale (Ville 1939) multiplies the noise of the baseline, which all runs share, as if it were new in every run.
-
-Sources: Vovk and Wang, "E-values: Calibration, combination and applications" (Annals of Statistics, 2021), for sums of
-dependent e-values and closed testing; Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
-betting" (Journal of the Royal Statistical Society B, 2024), for e-values and, by inversion, the confidence sequence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -142,8 +132,9 @@ def update_alarms(
     Raises:
         ConfigError: The panel has no run, or the number is less than 1.
 
-    >>> run = {"faithfulness": {f"row {i}": -1.0 if i < 40 else 0.0 for i in range(200)}}
-    >>> [alarm] = update_alarms(Panel.from_rows({datetime(2025, 11, 18): run}), number=317)
+    >>> improvements = np.where(np.arange(200) < 40, -1.0, 0.0).reshape(1, 200, 1)
+    >>> panel = Panel(("faithfulness",), {"faithfulness": 1.0}, (datetime(2025, 11, 18),), improvements)
+    >>> [alarm] = update_alarms(panel, number=317)
     >>> alarm.stream.metric, alarm.drop, f"{alarm.since:%d %B}", alarm.is_new
     ('faithfulness', 0.2, '18 November', True)
     >>> round(alarm.interval.low, 3), round(alarm.interval.high, 3)

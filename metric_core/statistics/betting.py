@@ -1,15 +1,10 @@
 """Compute e-values and limits of the mean of bounded differences by bets against "the mean is not lower".
 
-Someone who does not believe that the mean of differences x in [-1, 1] is at least 0 pays 1 and stakes a part s of the
-money against each row in turn, which multiplies the money by 1 - s x. If the rows are independent and their mean is at
-least 0, no such bet gains on average, so the money at the end is an e-value: it reaches c with a probability of at most
-1 / c (Markov). Several stakes are tried with a part of the money each; their sum is an e-value, too, which is large if
-any of the stakes was good, and does not depend on the order of the rows. Of rows that belong together, the mean is bet
-on: one difference per group.
+A part s of the money is staked against each row in turn, which multiplies it by 1 - s x; `docs/design/alarms.md` says
+why the money at the end is an e-value. Several stakes are tried with a part of the money each; the sum does not depend
+on the order of the rows. Of rows that belong together, the mean is bet on: one difference per group.
 
-Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (Journal of the Royal
-Statistical Society B, 2024); Vovk and Wang, "E-values: Calibration, combination and applications" (Annals of
-Statistics, 2021).
+Source: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2024).
 """
 
 from collections.abc import Callable

@@ -1,19 +1,17 @@
 """Compute intervals and p-values of means of bounded values that hold for few rows and mostly equal scores.
 
 A bootstrap knows only the values it has seen: if 30 of 30 rows score 1, its interval is the point 1, although one row
-in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at the bounds of the metric knows that
-values between the bounds are possible. Its weights have a Dirichlet distribution.
+in twenty might score 0. The Bayesian bootstrap (Rubin 1981), whose weights have a Dirichlet distribution, with
+pseudo-rows at the bounds of the metric knows that values between the bounds are possible.
 
-- An interval adds half a pseudo-row at each bound. For values of 0 and 1 this is the interval of Jeffreys. It adds
-  whole ones to differences of which at most one is not 0.
-- A limit adds one pseudo-row at the unfavorable bound (Gaffke 2005; Learned-Miller and Thomas, "A New Confidence
-  Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
-  Pearson (1934).
+- An interval adds half a pseudo-row at each bound, whole ones to differences of which at most one is not 0. For values
+  of 0 and 1 this is the interval of Jeffreys.
+- A limit adds one pseudo-row at the unfavorable bound (Gaffke 2005; Learned-Miller and Thomas 2020). For values of 0
+  and 1 this is the limit of Clopper and Pearson (1934).
 
 Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of the root mean square size: a large group that
-was not seen could be at the bound as well as a small one. If groups have different sizes, their effective number
-(`Units.effective`) is lower than their number, and results are as much less certain as Student's distribution with as
-many degrees of freedom is wider.
+was not seen could be at the bound as well as a small one. Groups of different sizes count as their effective number
+(`Units.effective`), by as much as Student's distribution with so many degrees of freedom is wider.
 """
 
 import zlib

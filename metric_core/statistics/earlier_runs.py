@@ -1,15 +1,13 @@
 """Use earlier runs of the same rows for the interval of a difference of two runs.
 
-The score of a row in the baseline is one of many that the same system would have got: another night, another answer.
-Earlier runs show the others. If a row scored higher in the baseline than in them, it will probably fall in the second
-run, although nothing changed. So a part of its deviation from them is subtracted from its difference (CUPED: Deng, Xu,
-Kohavi and Walker, "Improving the sensitivity of online controlled experiments by utilizing pre-experiment data", 2013).
-The expected deviation is 0 as long as only chance tells the earlier runs from the baseline. With a part between 0 and 1
-the result is a difference from a weighted mean of runs, so it has the bounds of a difference.
+If a row scored higher in the baseline than in the runs before it, it will probably fall in the second run, although
+nothing changed. So a part of its deviation from them is subtracted from its difference (CUPED: Deng, Xu, Kohavi and
+Walker, 2013). The expected deviation is 0 as long as only chance tells the earlier runs from the baseline. With a part
+between 0 and 1 the result is a difference from a weighted mean of runs, so it has the bounds of a difference.
 
-If the earlier runs and the baseline differ by more than their rows explain, something moves all rows of a run. Then no
-number of rows shows what a difference means: nothing is subtracted, and the interval allows for as much noise again. If
-the baseline alone may differ from them, it may be another system, and nothing is subtracted either.
+If the earlier runs and the baseline differ by more than their rows explain, something moves all rows of a run: nothing
+is subtracted, and the interval allows for as much noise again. If the baseline alone may differ from them, it may be
+another system, and nothing is subtracted either.
 """
 
 from dataclasses import dataclass

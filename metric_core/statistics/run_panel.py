@@ -134,42 +134,6 @@ class Panel:
     first_runs: FirstRuns | None = None
     shared_noise: Mapping[str, float] = field(default_factory=dict)
 
-    @classmethod
-    def from_rows(
-        cls,
-        runs: Mapping[datetime, Mapping[str, Mapping[str, float]]],
-        groups: Mapping[str, str] | None = None,
-        slices: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> "Panel":
-        """Create a panel from mappings, for metrics whose range is 1.
-
-        Args:
-            runs: Start -> metric -> row -> improvement.
-            groups: Row -> group; rows without one are independent.
-            slices: Column -> row -> value.
-
-        >>> run = datetime(2025, 11, 18)
-        >>> Panel.from_rows({run: {"faithfulness": {"a": -0.5, "b": 0.0}}}).means().tolist()
-        [[-0.25]]
-        """
-        metrics = tuple(dict.fromkeys(metric for run in runs.values() for metric in run))
-        rows = sorted({row for run in runs.values() for cells in run.values() for row in cells})
-        improvements = np.array(
-            [[[run.get(metric, {}).get(row, np.nan) for metric in metrics] for row in rows] for run in runs.values()]
-        ).reshape(len(runs), len(rows), len(metrics))
-        return cls(
-            metrics,
-            dict.fromkeys(metrics, 1.0),
-            tuple(runs),
-            improvements,
-            groups=None if groups is None else number_groups([groups.get(row) for row in rows]),
-            slices=tuple(
-                part
-                for column, values in (slices or {}).items()
-                for part in find_slice_rows(divide_rows(column, {row: values.get(row) for row in rows}), rows)
-            ),
-        )
-
     def recent(self, count: int) -> "Panel":
         """Return the panel of the last runs only."""
         return self.select(range(max(0, len(self.runs) - count), len(self.runs)))

@@ -21,14 +21,13 @@ from metric_core.calibration.judge_error import (
     describe_outside,
     describe_weakness,
 )
-from metric_core.calibration.label_needs import labels_to_halve, own_labels_to_halve
+from metric_core.calibration.label_needs import labels_to_halve
 from metric_core.calibration.looks import LookedAt
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.statistics.bounded_means import LEAST_UNITS, are_enough
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
-from tasks.calibration.calibration_files import Counts
 from tasks.calibration.corrected_means import CorrectedMeanRecord
 from tasks.calibration.run_labels import read_run_labels
 from tasks.record.judge_quality import CalibratedMetric, OwnLabels
@@ -139,19 +138,19 @@ def find_corrections(folder: Path, record: RunRecord) -> dict[str, Correction]:
     return found
 
 
-def find_label_needs(folder: Path, record: RunRecord, key: str, counts: Counts) -> int | None:
-    """Return how many more labels would halve the interval of a bias-corrected mean; None if none would.
+def find_label_needs(folder: Path, record: RunRecord, key: str) -> int | None:
+    """Return how many more labels of a run would halve the interval of its mean label.
 
     Args:
         folder: Run folder with the scores.
+
+    Returns:
+        The number; None if none would, and without labels of the run.
     """
     correction = find_corrections(folder, record).get(key)
-    if correction is None or correction.estimate is None:
+    if correction is None or correction.estimate is None or correction.method is Method.JUDGE:
         return None
-    if correction.method is not Method.JUDGE:
-        return own_labels_to_halve(correction.estimate, correction.labelled)
-    units = _units(folder, key, record.config)
-    return labels_to_halve(known_judge_errors(record)[key], units, counts.compared)
+    return labels_to_halve(correction.estimate, correction.labelled)
 
 
 def correct_means(folder: Path, record: RunRecord) -> dict[str, CorrectedMeanRecord]:

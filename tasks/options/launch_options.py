@@ -16,28 +16,19 @@ from pydantic import (
     field_validator,
 )
 
+from tasks.options.launch_backends import BackendName, LaunchBackend, find_launch_backend
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text
-
-API_SERVER = "vllm.entrypoints.openai.api_server"
-"""The server's module. `vllm serve` looks up a distribution named vllm, which repackaged builds do not have."""
 
 RUN = "run"
 """The subcommand of a container engine that its options follow."""
 
 MASKED = str(SecretStr("hidden"))
-MANAGED = {
-    "--model": "model",
-    "--served-model-name": "served_name",
-    "--dtype": "dtype",
-    "--tensor-parallel-size": "tensor_parallel_size",
-    "-tp": "tensor_parallel_size",
-    "--max-model-len": "max_model_len",
-    "--gpu-memory-utilization": "gpu_memory_utilization",
-    "--host": "host",
-    "--port": "port",
-}
-"""Options of vLLM that have a field here -> the field."""
+_VARIANTS = {"-tp": "--tensor-parallel-size"}
+"""Other forms of options that have a field here."""
+
+_OF_ALL = {"python", "model", "environment", "extra_args", "entry", "start_timeout", "backend"}
+"""Settings that every program has."""
 
 
 def _as_text(value: Any) -> Any:
@@ -68,7 +59,8 @@ class LaunchSettings(OptionGroup, affects_scores=True):
     python: Annotated[
         str | None,
         Option(
-            "Python of an environment that has vLLM.",
+            "Python of the environment that has the program. Default: the one that `assay judge install` makes in this "
+            "folder.",
             holds="command",
             affects_scores=False,
             cli="--python",
@@ -93,9 +85,8 @@ class LaunchSettings(OptionGroup, affects_scores=True):
     model: Annotated[
         str,
         Option(
-            "Name of the model at the hub, or its folder; for a container, its folder there.",
+            "Name of the model at the hub, or its folder or GGUF file; for a container, its folder there.",
             holds="text",
-            cli="--model",
             min_length=1,
         ),
     ]
@@ -131,7 +122,7 @@ class LaunchSettings(OptionGroup, affects_scores=True):
     extra_args: Annotated[
         Words,
         Option(
-            "Further options of vLLM, as a list of words or one text.",
+            "Further options of vLLM, as a list of words or one text; for llama.cpp NAME=VALUE.",
             holds="text",
             cli=Flag(long="--extra-args", metavar="TEXT", repeats=True),
             examples=[["--quantization", "fp8"]],
@@ -145,7 +136,9 @@ class LaunchSettings(OptionGroup, affects_scores=True):
             holds="secret",
         ),
     ] = Field(default_factory=dict)
-    entry: Annotated[str, Option("For python: the module to run.", holds="text", min_length=1)] = API_SERVER
+    entry: Annotated[
+        str | None, Option("For python: the module to run. Default: that of the program.", holds="text", min_length=1)
+    ] = None
     start_timeout: Annotated[
         float,
         Option(
@@ -154,28 +147,23 @@ class LaunchSettings(OptionGroup, affects_scores=True):
             gt=0,
         ),
     ] = 900.0
-
-    @field_validator("extra_args")
-    @classmethod
-    def _refuse_managed_options(cls, extra_args: tuple[str, ...]) -> tuple[str, ...]:
-        for word in extra_args:
-            option = word.partition("=")[0].replace("_", "-")
-            if option == "--api-key":
-                raise ValueError("extra_args has --api-key, but is not hidden; set VLLM_API_KEY in environment instead")
-            field = MANAGED.get(option)
-            if field is not None:
-                raise ValueError(f"extra_args has {word}; set the field {field} instead")
-        return extra_args
+    backend: Annotated[
+        BackendName | None,
+        Option(
+            "Program that serves the model. Default: llama.cpp for a file that ends in .gguf, else vllm.",
+            cli="--backend",
+            validate_default=True,
+        ),
+    ] = None
 
     # Relations between fields are checked at a field: an error of the whole model would show its whole input, including
     # the values of environment variables.
     @field_validator("container")
     @classmethod
     def _check_container(cls, container: Words | None, info: ValidationInfo) -> Words | None:
-        if (info.data.get("python") is None) == (container is None):
-            given = "neither" if container is None else "both"
+        if container is not None and info.data.get("python") is not None:
             raise ValueError(
-                f"got {given}; set either python (of an environment with vLLM, which `assay judge install` makes) or "
+                "got both; set either python (of an environment with vLLM, which `assay judge install` makes) or "
                 "container (a command such as docker run IMAGE)"
             )
         if container is not None and RUN not in container[1:-1]:
@@ -186,18 +174,46 @@ class LaunchSettings(OptionGroup, affects_scores=True):
 
     @field_validator("entry")
     @classmethod
-    def _check_entry(cls, entry: str, info: ValidationInfo) -> str:
-        if info.data.get("container") is not None and entry != API_SERVER:
+    def _check_entry(cls, entry: str | None, info: ValidationInfo) -> str | None:
+        if info.data.get("container") is not None and entry is not None:
             raise ValueError("entry is for python only; a container serves by its image's entry point")
         return entry
+
+    @field_validator("backend")
+    @classmethod
+    def _check_backend(cls, backend: BackendName | None, info: ValidationInfo) -> BackendName | None:
+        """Refuse what the program does not have, and options that have a field here."""
+        given = info.data
+        if "model" not in given:
+            return backend
+        found = find_launch_backend(backend, given["model"])
+        fields = cls.model_fields
+        for name in given.keys() - found.flags.keys() - _OF_ALL:
+            if given[name] != fields[name].default:
+                raise ValueError(f"{name} is set, and {found.title}, which serves {given['model']}, does not have it")
+        managed = {flag: name for name, flag in found.flags.items() if flag is not None}
+        managed |= {"--model": "model"}
+        for word in given.get("extra_args", ()):
+            option = word.partition("=")[0].replace("_", "-")
+            if option == "--api-key":
+                raise ValueError("extra_args has --api-key, but is not hidden; set VLLM_API_KEY in environment instead")
+            field = managed.get(_VARIANTS.get(option, option))
+            if field is not None:
+                raise ValueError(f"extra_args has {word}; set the field {field} instead")
+        return backend
 
     def __hash__(self) -> int:
         return hash(self.digest())
 
     @property
+    def program(self) -> LaunchBackend:
+        """The program that serves the model."""
+        return find_launch_backend(self.backend, self.model)
+
+    @property
     def name(self) -> str:
         """The name of the model at the server."""
-        return self.served_name or self.model
+        return self.served_name or self.program.name_of(self.model)
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables with their values."""

@@ -1,4 +1,4 @@
-"""Install vLLM in a separate environment, at pinned versions, after a look at the GPU.
+"""Install a program that serves a judge in a separate environment, at pinned versions, after a look at the machine.
 
 vLLM and Prefect need different versions of fastapi, so they cannot share an environment.
 """
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Self
 
 from metric_core.errors import ConfigError, JudgeError
+from tasks.options.launch_backends import LaunchBackend
 from tasks.processes.launch_command import PYTHON_VARIABLES
 
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 _CUDA = re.compile(r"CUDA[\w ]* Version\s*:\s*(\d+)")
 _GPUS = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
 _RUNTIME = "nvidia-cuda-runtime"
-_INSTALLED = "from importlib.metadata import version; print(version('vllm'))"
+_INSTALLED = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def find_gpus(needed_cuda: int | None) -> list[str]:
     if not gpus:
         raise ConfigError(
             "no NVIDIA GPU was found: nvidia-smi is missing or lists none. vLLM needs one; install on the machine that "
-            "has it, or give --no-gpu-check to prepare an environment here."
+            "has it, or give --no-gpu-check to prepare an environment here. For a model on this machine's processors, "
+            "give --cpu."
         )
     supported = _CUDA.search(_output_of([_GPUS[0]]))
     if needed_cuda is not None and supported is not None and int(supported[1]) < needed_cuda:
@@ -71,8 +73,8 @@ def find_gpus(needed_cuda: int | None) -> list[str]:
     return [gpu.strip() for gpu in gpus]
 
 
-def install_vllm(folder: Path, pins: Pins, say: Callable[[str], None]) -> Path:
-    """Make a virtual environment with vLLM, or complete one whose installation was interrupted.
+def install_backend(backend: LaunchBackend, folder: Path, pins: Pins, say: Callable[[str], None]) -> Path:
+    """Make a virtual environment with a program, or complete one whose installation was interrupted.
 
     Args:
         folder: Folder of the environment.
@@ -83,29 +85,36 @@ def install_vllm(folder: Path, pins: Pins, say: Callable[[str], None]) -> Path:
         Python of the environment.
 
     Raises:
-        ConfigError: The folder holds something else, or this is not Linux.
+        ConfigError: The folder holds something else, or the program is not built for this system.
         JudgeError: The environment cannot be made, or a package cannot be installed.
     """
-    if platform.system() != "Linux":
-        raise ConfigError(f"vLLM is published for Linux, and this is {platform.system()}; install it where it runs")
+    title, system = backend.title, platform.system()
+    if system not in backend.systems:
+        built = " and ".join(backend.systems)
+        raise ConfigError(f"{title} is published for {built}, and this is {system}; install it where it runs")
     if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file():
         raise ConfigError(f"{folder} exists and is not a virtual environment; name another folder")
     python = folder / "bin" / "python"
-    if installed_vllm(python) == pins.versions["vllm"]:
-        say(f"vLLM {pins.versions['vllm']} is installed already")
+    if installed_version(python, backend.package) == (version := pins.versions[backend.package]):
+        say(f"{title} ({backend.package} {version}) is installed already")
         return python
     if not python.exists():
         say(f"making the environment {folder}")
         _run([sys.executable, "-m", "venv", str(folder)], "the environment could not be made")
     say("installing the packages")
     pip = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--disable-pip-version-check"]
-    _run([*pip, "-r", str(pins.file)], "vLLM could not be installed; the same command continues")
+    _run(
+        [*pip, *backend.pip, "-r", str(pins.file)],
+        f"{title} could not be installed; the same command continues. If pip found no matching distribution, its index "
+        f"cannot be reached, or has no build for {system} on {platform.machine()}: name a server that runs elsewhere "
+        "with --judge URL",
+    )
     return python
 
 
-def installed_vllm(python: Path) -> str | None:
-    """Return the version of vLLM in the environment of a Python; None if it has none."""
-    return _output_of([str(python), "-c", _INSTALLED]).strip() or None
+def installed_version(python: Path, package: str) -> str | None:
+    """Return the version of a package in the environment of a Python; None if it has none."""
+    return _output_of([str(python), "-c", _INSTALLED, package]).strip() or None
 
 
 def _output_of(command: list[str]) -> str:

@@ -6,9 +6,9 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from tasks.options.launch_options import LaunchSettings
 from tasks.processes import watchdog
 from tasks.processes.launch_command import LaunchCommand, build_command, choose_port, reachable_host
 from tasks.processes.service import Service, ServiceRecord, http_get, last_line
+from tasks.processes.speed import describe_speed, measure_speed
 from tasks.processes.system_processes import find_exit_code, find_process, group_members, spawn_detached
 
 Progress: TypeAlias = Callable[[float, str], None]
@@ -36,20 +37,28 @@ class JudgeRecord(ServiceRecord):
     Args:
         started: Start time of the process, as the system writes it.
         url: `/v1` URL of the judge.
+        backend: Title of its program.
+        health: Path that answers with 200 once it is ready.
         settings: Launch settings without secrets.
         launched_at: Time of the launch, in seconds since the epoch.
         owner: Process whose run the judge belongs to; None if it runs until someone stops it.
         cleanup: Command that removes its container; empty without one.
+        backend: Name of its program.
+        prompt_tokens_per_second: Prompt tokens that it reads per second, as measured at its start; None if it was not.
+        output_tokens_per_second: Tokens that it writes per second.
     """
 
     started: str
     url: str
     model: str
+    backend: str
+    health: str
     settings: Mapping[str, Any]
     digest: str
     launched_at: float
     owner: int | None = None
     cleanup: tuple[str, ...] = ()
+    speed: tuple[float, float] | None = None
 
     def is_running(self) -> bool:
         """Return whether the process is running."""
@@ -58,7 +67,7 @@ class JudgeRecord(ServiceRecord):
 
     def is_healthy(self) -> bool:
         """Return whether the judge passes its health check."""
-        return http_get(self.url, "/health", HEALTH_SECONDS) is not None
+        return http_get(self.url, self.health, HEALTH_SECONDS) is not None
 
 
 class JudgeService(Service[JudgeRecord]):
@@ -119,8 +128,9 @@ class JudgeService(Service[JudgeRecord]):
         """
         if os.name != "posix":
             raise JudgeError(
-                "a judge can be launched on Linux and macOS only; here, launch vLLM in WSL and give its URL"
+                "a judge can be launched on Linux and macOS only; here, launch a server in WSL and give its URL"
             )
+        settings.program.fetch(settings.model)
         self.create()
         with FileLock(self.lock):
             record = self.find()
@@ -144,6 +154,8 @@ class JudgeService(Service[JudgeRecord]):
             started=process.started if process else "",
             url=f"http://{reachable_host(settings.host)}:{port}/v1",
             model=settings.name,
+            backend=settings.program.title,
+            health=settings.program.health,
             settings=settings.without_secrets(),
             digest=settings.digest(),
             launched_at=time.time(),
@@ -171,7 +183,8 @@ class JudgeService(Service[JudgeRecord]):
         Raises:
             JudgeError: The judge ended or was not ready in time; the message has the relevant lines of its log.
         """
-        last_report = 0.0
+        last_report, program = 0.0, settings.program
+        self.errors = program.errors or self.errors
 
         def find_problem(elapsed: float) -> str | None:
             nonlocal last_report
@@ -186,11 +199,17 @@ class JudgeService(Service[JudgeRecord]):
         def advise(log: str) -> str:
             if not is_new:
                 return "Stop it with `assay judge stop` and start it again."
-            if "No module named 'vllm'" in log:
-                return "Its Python has no vLLM: install it there (`pip install vllm`), or name another one."
-            return "Correct what the log reports, or launch vLLM yourself and give its URL."
+            if f"No module named '{program.package}'" in log:
+                return f"Its Python has no {program.title}: `{program.install}` makes one that has it; or name another."
+            return f"Correct what the log reports, or launch {program.title} yourself and give its URL."
 
         self.wait_until_ready(record.is_healthy, find_problem, advise, settings.variables().values())
+
+    def measure(self, record: JudgeRecord) -> JudgeRecord:
+        """Measure how fast a judge reads and writes, and keep that in its record."""
+        measured = replace(record, speed=measure_speed(record.url, record.model))
+        self.write(measured)
+        return measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +232,10 @@ class JudgeStatus:
             return f"no judge is running (folder {self.service.path})"
         state = "ready" if self.healthy else "starting, or not answering"
         owner = "" if self.record.owner is None else f", owned by process {self.record.owner}"
+        speed = "" if self.record.speed is None else f", {describe_speed(self.record.speed)}"
         return (
-            f"{self.record.url} serves {self.record.model} ({state}, process {self.record.pid}{owner}, launched "
-            f"{self.uptime:.0f} s ago, log {self.service.log})"
+            f"{self.record.url} serves {self.record.model} with {self.record.backend} ({state}, process "
+            f"{self.record.pid}{owner}, launched {self.uptime:.0f} s ago{speed}, log {self.service.log})"
         )
 
 
@@ -244,6 +264,8 @@ def launch_judge(
     if wait:
         try:
             service.wait(record, settings, on_progress, is_new=is_new)
+            if is_new and settings.program.has_steady_speed:
+                record = service.measure(record)
         except BaseException:
             if is_new:
                 service.end(record)
@@ -281,6 +303,12 @@ def launch_for_scope(
     finally:
         if is_new:
             service.end(record)
+
+
+def find_speed(home: Path, urls: Collection[str]) -> tuple[float, float] | None:
+    """Return how fast the launched judge at one of some URLs reads and writes; None if it is another or unmeasured."""
+    record = JudgeService.from_home(home).read()
+    return record.speed if record is not None and record.url in urls and record.is_running() else None
 
 
 def judge_status(home: Path, role: str = "") -> JudgeStatus:

@@ -9,13 +9,9 @@ from pathlib import Path
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.options.launch_options import RUN, LaunchSettings
-from tasks.runtime import telemetry
 
 PYTHON_VARIABLES = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-"""Variables that describe the Python of this process and would mislead the one that has vLLM."""
-
-REPORT_CACHED_TOKENS = "--enable-prompt-tokens-details"
-"""The option that makes replies report how many tokens of a prompt were found in the prefix cache."""
+"""Variables that describe the Python of this process and would mislead the one that has the program."""
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 inside a container, whose port is published on the host of the settings only
 
@@ -47,17 +43,19 @@ def build_command(
         role: Group of questions that it is launched for, for errors; empty for the judge of all.
 
     Raises:
-        ConfigError: The settings name a program that does not exist.
+        ConfigError: The settings name a program that does not exist, or a model that it cannot serve here.
     """
+    backend = settings.program
     environment = {
         key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in PYTHON_VARIABLES
     }
     # Without PYTHONSAFEPATH, a folder in the working directory would shadow a package of the same name.
-    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **telemetry.VLLM, **settings.variables()}
+    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **backend.variables, **settings.variables()}
     if settings.container is None:
-        python = _program(settings.python or "", "python", role)
-        words = (python, "-m", settings.entry, "--model", settings.model, *_options(settings, settings.host, port))
-        return LaunchCommand(words, environment)
+        python = _program(settings.python or backend.python, "python", role, backend.install)
+        run = backend.run if settings.entry is None else ("-m", settings.entry)
+        named = (python, *run, "--model", backend.locate(settings.model))
+        return LaunchCommand((*named, *_options(settings, settings.host, port)), environment)
     engine, options = _split(settings.container)
     words = (
         _program(settings.container[0], "container", role),
@@ -104,26 +102,24 @@ def _table(role: str) -> str:
     return f"judge.{role}.launch" if role else "judge.launch"
 
 
-def _program(path: str, field: str, role: str) -> str:
+def _program(path: str, field: str, role: str, install: str = "") -> str:
     """Return the absolute path of a program, without following links: a virtual environment's Python is a link."""
     program = shutil.which(Path(path).expanduser())
     if program is None:
-        raise ConfigError(f"{_table(role)}.{field} is {path!r}, but there is no such program. Name one that exists.")
+        make = f"Make it with `{install}`, or name" if install else "Name"
+        raise ConfigError(f"{_table(role)}.{field} is {path!r}, but there is no such program. {make} one that exists.")
     return os.path.abspath(program)  # noqa: PTH100 pathlib's absolute keeps ".."
 
 
 def _options(settings: LaunchSettings, host: str, port: int) -> list[str]:
+    backend = settings.program
+    chosen = {"served_name": settings.name, "host": host, "port": port}
     options = {
-        "--served-model-name": settings.name,
-        "--dtype": settings.dtype,
-        "--tensor-parallel-size": settings.tensor_parallel_size,
-        "--max-model-len": settings.max_model_len,
-        "--gpu-memory-utilization": settings.gpu_memory_utilization,
-        "--host": host,
-        "--port": port,
+        flag: chosen.get(name, getattr(settings, name)) for name, flag in backend.flags.items() if flag is not None
     }
+    options |= backend.plan(settings.model, settings.max_model_len)
     words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
-    return [REPORT_CACHED_TOKENS, *words, *settings.extra_args]
+    return [*backend.further, *words, *settings.extra_args]
 
 
 def _split(container: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -134,7 +130,7 @@ def _split(container: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 def _run_options(settings: LaunchSettings, port: int, name: str) -> list[str]:
     """Return the options of `run`. Values of variables stay in the environment, because command lines are public."""
-    variables = [word for key, value in telemetry.VLLM.items() for word in ("--env", f"{key}={value}")]
+    variables = [word for key, value in settings.program.variables.items() for word in ("--env", f"{key}={value}")]
     variables += [word for key in settings.environment for word in ("--env", key)]
     published = [] if _has_host_network(settings.container or ()) else ["--publish", f"{settings.host}:{port}:{port}"]
     return ["--rm", "--name", name, *variables, *published]

@@ -71,6 +71,8 @@ class Service(ABC, Generic[Record]):
     """Seconds that the process may take to end before it is killed."""
     poll_seconds: ClassVar[float]
     """Seconds between two attempts to reach a process that starts."""
+    errors: re.Pattern[str] = ERROR
+    """Matches what the log says about why a process ended."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -157,7 +159,7 @@ class Service(ABC, Generic[Record]):
         while not is_ready():
             problem = find_problem(time.monotonic() - start)
             if problem is not None:
-                shown = excerpt(self.log, secrets, log_start)
+                shown = excerpt(self.log, secrets, log_start, self.errors)
                 raise self.error_type(f"{self.title} {problem}. {advise(shown)}\n{shown}")
             time.sleep(self.poll_seconds)
 
@@ -219,7 +221,7 @@ def last_line(log: Path) -> str:
     return next((line.strip()[:LINE_CHARACTERS] for line in reversed(_lines(end)) if line.strip()), "")
 
 
-def excerpt(log: Path, secrets: Iterable[str] = (), start: int = 0) -> str:
+def excerpt(log: Path, secrets: Iterable[str] = (), start: int = 0, reasons: re.Pattern[str] = ERROR) -> str:
     """Return the errors in a log, in order, followed by the end of the log.
 
     The log of a server of several processes ends with the error of the main process, which only refers to the errors
@@ -229,6 +231,7 @@ def excerpt(log: Path, secrets: Iterable[str] = (), start: int = 0) -> str:
         log: Log file, which need not exist.
         secrets: Values to hide.
         start: Number of bytes of the log to skip.
+        reasons: Matches an error in a line.
     """
     text = log.read_bytes()[start:].decode("utf-8", "replace").replace("\r\n", "\n") if log.exists() else ""
     for secret in sorted((s for s in secrets if len(s) >= SECRET_CHARACTERS), key=len, reverse=True):
@@ -237,7 +240,7 @@ def excerpt(log: Path, secrets: Iterable[str] = (), start: int = 0) -> str:
     tail = lines[-TAIL_LINES:]
     if not tail:
         return f"It has written nothing to its log {log}."
-    errors = list(dict.fromkeys(line[match.start() :] for line in lines if (match := ERROR.search(line))))
+    errors = list(dict.fromkeys(line[match.start() :] for line in lines if (match := reasons.search(line))))
     named = ["Errors in it:", *(f"  {error}" for error in errors[:ERRORS_SHOWN])] if errors else []
     return "\n".join([*named, f"The end of its log {log}:", *(f"  {line}" for line in tail)])
 

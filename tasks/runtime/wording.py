@@ -141,3 +141,14 @@ def shorten_path(path: Path | str) -> str:
     """
     here = Path.cwd()
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else str(path)
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> describe_seconds(42.4), describe_seconds(600), describe_seconds(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

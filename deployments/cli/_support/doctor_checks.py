@@ -20,6 +20,7 @@ from deployments.web.http_guard import basic_authorization
 from flows.alerting.silencing import check_maintenance
 from flows.config.deploy_options import DeployOptions
 from flows.config.run_config import RunConfig
+from flows.dry_run.forecast import find_launched_rates, make_forecast
 from flows.planning.checks import run_checks
 from flows.planning.planner import draft_plan, plan_source, plan_without_data
 from flows.planning.run_check import RunCheck
@@ -39,6 +40,7 @@ from tasks.runtime import release
 from tasks.runtime.atomic_files import create_private_folder
 from tasks.runtime.credentials import mask_url
 from tasks.runtime.home import assay_home
+from tasks.runtime.wording import describe_seconds
 from tasks.runtime.writable import probe_folder
 from tasks.sources import available_columns
 
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 PACKAGES = ("prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
 """Free space, in bytes, that a disk should have for stage tables and cached answers."""
+
+FEW_ROWS = 10
+"""Rows from which the duration of a run is estimated."""
 
 _JUDGE_ADVICE = "start the server, or correct the URL or the model; see docs/judge-servers.md"
 _REINSTALL = "reinstall rag-assay with pip"
@@ -267,6 +272,21 @@ def check_source(options: EvaluationOptions, draft: Callable[[], RunPlan]) -> It
         yield DoctorCheck("left out", Level.OK, line)
 
 
+def check_duration(options: RunConfig) -> Iterator[DoctorCheck]:
+    """Say how long a run takes with a judge that was launched here and measured, from its first rows."""
+    plan = draft_plan(options.model_copy(update={"limit": min(options.limit or FEW_ROWS, FEW_ROWS)}))
+    rates = find_launched_rates(plan)
+    if rates is None:
+        return
+    from flows.findings.preview import preview_run
+
+    dry_run = preview_run(plan)
+    seconds = make_forecast(plan, dry_run, rates).seconds
+    if seconds and dry_run.rows:
+        found = f"about {describe_seconds(seconds / dry_run.rows)} a row, judged by {dry_run.rows}, at {rates.words}"
+        yield DoctorCheck("duration", Level.OK, found, "`assay plan` counts all rows")
+
+
 def check_run_needs(draft: Callable[[], RunPlan], draft_without_data: Callable[[], RunPlan]) -> Iterator[DoctorCheck]:
     """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data.
 
@@ -336,6 +356,7 @@ def _groups_of_plans(config: RunConfig) -> Iterator[tuple[str, Callable[[], Iter
     if config.source is not None:
         advice = "correct the name of the file, or its columns with column_map"
         yield "data", lambda: check_source(config, draft), advice
+        yield "duration", lambda: check_duration(config), "see assay plan"
     yield "run", lambda: check_run_needs(draft, draft_without_data), "correct the configuration"
     if config.deploy != type(config.deploy)():
         advice = "correct [deploy] in the configuration"

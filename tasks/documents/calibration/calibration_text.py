@@ -107,7 +107,7 @@ def result_lines(metric: str, corrected: CorrectedMeanRecord | None, needed: int
     """
     if corrected is not None:
         yield f"{metric}: {CorrectionText.of_mean(corrected)}"
-        if needed is not None or corrected.value is not None:
+        if corrected.method != Method.JUDGE and corrected.value is not None:
             yield f"labels needed: {needed_words(needed, corrected)}"
 
 
@@ -115,19 +115,18 @@ def needed_words(needed: int | None, corrected: CorrectedMeanRecord) -> str:
     """Return how many more labels would halve the interval of a bias-corrected mean.
 
     >>> basis = {"label": "good", "span": None, "value": 0.5, "low": 0.25, "high": 0.75, "reason": "", "labelled": 100}
-    >>> mean = CorrectedMeanRecord(**basis, method="judge error", rows=276)
-    >>> needed_words(240, mean)
-    'about 240 more like these would halve this interval'
-    >>> needed_words(300, mean.model_copy(update={"method": "labels alone"}))
+    >>> mean = CorrectedMeanRecord(**basis, method="labels alone", rows=276)
+    >>> needed_words(150, mean)
+    'about 150 more would halve this interval'
+    >>> needed_words(300, mean)
     'about 300 more would halve this interval; the run has 276 scored rows, so it would have to be larger'
     >>> needed_words(None, mean)
     'no number would halve this interval: the 276 scored rows leave too much open'
     """
-    is_own = corrected.method != Method.JUDGE
     if needed is None:
         return f"no number would halve this interval: the {corrected.rows:,} scored rows leave too much open"
-    words = f"about {needed:,} more{'' if is_own else ' like these'} would halve this interval"
-    if is_own and needed + (corrected.labelled or 0) > corrected.rows:
+    words = f"about {needed:,} more would halve this interval"
+    if needed + (corrected.labelled or 0) > corrected.rows:
         return f"{words}; the run has {corrected.rows:,} scored rows, so it would have to be larger"
     return words
 

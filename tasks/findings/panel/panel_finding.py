@@ -55,9 +55,9 @@ def panel_lines(run: RunRecords) -> Iterator[str]:
 def agreement_line(agreements: Agreements) -> str | None:
     """Return a line about the agreement of the judges of a panel; None without a panel.
 
-    >>> support = Agreement(("a", "b"), 20, 20, 20, agreement=0.9, kappa=0.7812, alpha=0.7, unlabelled={})
+    >>> support = Agreement(("a", "b"), 20, 20, agreement=0.9, alpha=0.7812, unlabelled={})
     >>> agreement_line({"verdicts": {"support": support}})
-    'agreement of 2 judges: support 0.90 (kappa 0.78, 20 answers)'
+    'agreement of 2 judges: support 0.90 (alpha 0.78, 20 answers)'
     """
     groups = {name: found for stage in agreements.values() for name, found in stage.items()}
     if not groups:
@@ -69,8 +69,8 @@ def agreement_line(agreements: Agreements) -> str | None:
 def _agreement(name: str, found: Agreement) -> str:
     if found.agreement is None:
         return f"{name} - (nothing to compare)"
-    kappa = "" if found.kappa is None else f"kappa {found.kappa:.2f}, "
-    return f"{name} {found.agreement:.2f} ({kappa}{found.compared:,} answers)"
+    alpha = "" if found.alpha is None else f"alpha {found.alpha:.2f}, "
+    return f"{name} {found.agreement:.2f} ({alpha}{found.compared:,} answers)"
 
 
 def panel_facts(run: RunRecords) -> Iterator[Fact]:

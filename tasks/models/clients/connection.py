@@ -57,6 +57,8 @@ class Connection:
         proxies = {url: proxy_for(url) for url in options.urls}
         self.activity = ServerActivity(" and ".join(options.urls))
         """The activity of the servers for this process."""
+        self.concurrency = options.concurrency
+        """Maximum number of conversations in flight per replica."""
         self._background = EventLoopThread("judge-server")
         self._sessions, self._pool, self._replicas = self._background.run(_open(options, key, proxies, self.activity))
         self.close = weakref.finalize(self, _close, self._background, self._sessions, self._pool)
@@ -105,6 +107,11 @@ class Connection:
         with cancellation.on_cancel(lambda: loop.call_soon_threadsafe(cancel)):
             return await self._pool.send(requests, arrived, observer)
 
+    def limit(self, most: int) -> None:
+        """Set the number of conversations that a replica answers at once: no more are in flight from now on."""
+        self.concurrency = min(self.concurrency, most)
+        self._pool.limit(most)
+
     def set_simplest(self, simplest: Request) -> None:
         """Set a request that every working server answers, to tell a bad request from a bad server."""
         self._pool.simplest = simplest
@@ -151,7 +158,7 @@ class Connection:
     async def _ask_each(
         self, requests: Sequence[Request], is_same: Callable[[Sequence[Reply]], bool]
     ) -> dict[str, list[Reply]]:
-        concurrency = self._options.concurrency  # the pool keeps `check`, which must not keep the connection
+        concurrency = self.concurrency  # the pool keeps `check`, which must not keep the connection
 
         async def ask(replica: Replica) -> list[Reply]:
             limit = asyncio.Semaphore(concurrency)

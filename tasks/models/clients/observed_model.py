@@ -18,7 +18,7 @@ from tasks.runtime.proxies import is_loopback
 _TOLD = ("root", "parent", "revision", "sha", "digest", "hash", "version", "quantization", "dtype", "meta")
 """Fields of a model's entry in `/v1/models` that describe the model, not the server or its start."""
 
-_LENGTH = "max_model_len"
+_LENGTH, _LENGTH_IN_META = "max_model_len", "n_ctx"
 
 MEAN_DISTANCE, LARGEST_DISTANCE = 0.03, 0.15
 """Largest distances of the label probabilities of one model, over all probe questions and for one of them."""
@@ -204,8 +204,11 @@ def describe_card(card: Mapping[str, object]) -> tuple[dict[str, Any], int | Non
     >>> describe_card({"id": "default", "created": 1767225600, "root": "Qwen/Qwen3-8B", "max_model_len": 8192})
     ({'root': 'Qwen/Qwen3-8B'}, 8192)
     """
-    length = card.get(_LENGTH)
     told = {name: card[name] for name in _TOLD if card.get(name) is not None}
+    length = card.get(_LENGTH)
+    if isinstance(meta := card.get("meta"), Mapping) and _LENGTH_IN_META in meta:
+        length = meta[_LENGTH_IN_META]
+        told["meta"] = {name: value for name, value in meta.items() if name != _LENGTH_IN_META}
     return told, length if type(length) is int else None
 
 

@@ -111,6 +111,11 @@ class ReplicaPool:
         finally:
             call.leave()
 
+    def limit(self, most: int) -> None:
+        """Let no more conversations be in flight per replica. Call it before the first request."""
+        for lane in self._lanes:
+            lane.limit = FlightLimit(min(most, lane.limit.value), min(most, lane.limit.value))
+
     def suspend(self, replica: Replica, problem: str) -> None:
         """Give a replica no work until it can be reached.
 

@@ -76,7 +76,10 @@ class ServedModel:
         connection = Connection(options)
         try:
             listed = connection.get_all("models")
-            yield cls(kind, options, connection, _find_cards(listed, options.model))
+            served = cls(kind, options, connection, _find_cards(listed, options.model))
+            if served.has_slots:
+                connection.limit(_count_slots(connection.get_all("/props").values()))
+            yield served
         except UnusableError as error:
             connection.close()
             raise _ERRORS[kind](f"{_SUBJECTS[kind]} cannot be used: {error}") from error
@@ -88,6 +91,11 @@ class ServedModel:
     def is_vllm(self) -> bool:
         """Whether the servers are vLLM."""
         return self.card.get("owned_by") == "vllm"
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether the servers are llama.cpp, which answers as many conversations at once as it has slots."""
+        return self.card.get("owned_by") == "llamacpp"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -196,11 +204,17 @@ class ServedModel:
         if meter is None:
             return None
         counters = self.connection.read_counters if has_counters else None
-        return meter.observe(self.place, options.concurrency * len(options.urls), prompts, counters, account)
+        return meter.observe(self.place, self.connection.concurrency * len(options.urls), prompts, counters, account)
 
     def close(self) -> None:
         """Close the connections to the servers. Happens automatically at the end of the process."""
         self.connection.close()
+
+
+def _count_slots(replies: Iterable[Reply]) -> int:
+    """Return the least number of conversations that servers say they answer at once; one if none says it."""
+    told = (reply.content.get("total_slots") for reply in replies if reply.is_answer)
+    return min((slots for slots in told if isinstance(slots, int) and slots > 0), default=1)
 
 
 def _find_cards(replies: Mapping[str, Reply], model: str | None) -> dict[str, Mapping[str, Any]]:

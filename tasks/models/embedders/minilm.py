@@ -19,6 +19,7 @@ from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.models.embedders.unknown_text import find_vector_problem
 from tasks.models.embedders.windows import split_evenly
 from tasks.runtime.cpu_time import add_cpu, measure_cpu
+from tasks.runtime.machine import count_processors
 
 _Tokens: TypeAlias = Sequence[int]
 _Window: TypeAlias = tuple[int, _Tokens]
@@ -203,7 +204,7 @@ def _thread_count() -> int:
     value = os.environ.get("OMP_NUM_THREADS", "")
     if value.isdecimal() and int(value):
         return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return count_processors()
 
 
 def _batches(windows: Sequence[_Window]) -> list[list[_Window]]:

@@ -73,7 +73,7 @@ def test_a_pair_has_no_other_profile(assay: Assay, config: str) -> None:
 
 def test_starting_it_says_how_to_use_and_to_stop_it(assay: Assay, config: str) -> None:
     shown = assay("judge", "start", "-c", config).out
-    assert "serves tiny (ready, process" in shown
+    assert "serves tiny with vLLM (ready, process" in shown
     assert "assay run SOURCE --judge http://127.0.0.1:" in shown
     assert "assay judge stop" in shown
 
@@ -99,7 +99,7 @@ def test_a_judge_that_does_not_start_is_a_message(assay: Assay, config: str) -> 
 def test_missing_settings_are_named(assay: Assay, config: str) -> None:  # noqa: ARG001 sets the home
     refused = assay("judge", "start")
     assert refused.code == 2
-    assert "--python" in refused.err
+    assert "Name its model" in refused.err
     assert "[judge.launch]" in refused.err
 
 
@@ -156,7 +156,7 @@ def test_a_judge_is_started_with_the_flags_of_its_profile(assay: Assay, config: 
 def test_install_says_what_it_would_download(assay: Assay, tmp_path: Path) -> None:
     shown = assay("judge", "install", str(tmp_path / "environment"), "--no-gpu-check", "--dry-run")
     assert shown.code == 0
-    assert "each of a pinned version and verified against its hash" in shown.out
+    assert "of pinned versions and verified against their hashes" in shown.out
     assert "about 4 GB to download" in shown.out
     assert not (tmp_path / "environment").exists()
 

@@ -7,17 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from metric_core.calibration.estimates import Estimate
-from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
 from metric_core.calibration.label_needs import (
+    labels_to_decide,
     labels_to_halve,
-    own_labels_to_decide,
-    own_labels_to_halve,
     rows_to_reach,
 )
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.gates.rules import Threshold
-from metric_core.statistics.resampling import Floats, Interval, Units
+from metric_core.statistics.resampling import Floats, Interval
 
 
 def judge(generator: np.random.Generator, labels: Floats) -> Floats:
@@ -38,36 +36,6 @@ def estimate_from(truth: Floats, scores: Floats, order: NDArray[np.intp], labell
     return estimate_label_mean(SampledLabels(rows, scores, labels)).estimate
 
 
-def labels_of(good: int, bad: int) -> Floats:
-    return np.array([1.0] * good + [0.0] * bad)
-
-
-@pytest.mark.simulation
-def test_as_many_labels_from_elsewhere_as_predicted_halve_the_interval() -> None:
-    generator = np.random.default_rng(1)
-    ratios = []
-    for _ in range(60):
-        labels = labels_of(85, 15)
-        run = Units.from_values(judge(generator, (generator.random(4000) < 0.6).astype(float)))
-        error = estimate_judge_error(labels, judge(generator, labels), (0.0, 1.0))
-        assert error is not None
-        needed = labels_to_halve(error, run, 100)
-        assert needed is not None
-        larger = labels_of(85 + round(needed * 0.85), 15 + round(needed * 0.15))
-        again = estimate_judge_error(larger, judge(generator, larger), (0.0, 1.0))
-        assert again is not None
-        ratios.append(width(correct_mean(again, run)) / width(correct_mean(error, run)))
-    assert np.median(ratios) == pytest.approx(0.5, abs=0.08)
-
-
-def test_a_small_run_stays_uncertain_however_many_rows_are_labelled() -> None:
-    generator = np.random.default_rng(2)
-    labels = labels_of(300, 300)
-    error = estimate_judge_error(labels, judge(generator, labels), (0.0, 1.0))
-    assert error is not None
-    assert labels_to_halve(error, Units.from_values(np.array([1.0] * 14 + [0.0] * 6)), 600) is None
-
-
 @pytest.mark.parametrize(
     ("count", "times"),
     [(200, 3), pytest.param(30, 25, marks=pytest.mark.simulation), pytest.param(200, 25, marks=pytest.mark.simulation)],
@@ -78,7 +46,7 @@ def test_as_many_labels_of_the_run_as_predicted_halve_its_interval(count: int, t
     for _ in range(times):
         truth = (generator.random(6000) < 0.7).astype(float)
         estimate = partial(estimate_from, truth, judge(generator, truth), generator.permutation(6000))
-        more = own_labels_to_halve(estimate(count), count)
+        more = labels_to_halve(estimate(count), count)
         assert more is not None
         ratios.append(width(estimate(count + more)) / width(estimate(count)))
     assert np.median(ratios) <= 0.55  # labels alone become prediction-powered, which is narrower still
@@ -89,7 +57,7 @@ def test_labels_that_decide_a_rule() -> None:
         [str(i) for i in range(400)], np.ones(400), np.array([1.0] * 36 + [0.0] * 4 + [np.nan] * 360)
     )
     estimate = estimate_label_mean(sample).estimate
-    more = own_labels_to_decide(estimate, 40, 0.8, 0.95)
+    more = labels_to_decide(estimate, 40, 0.8, 0.95)
     assert more is not None
     assert 10 <= more <= 60
     assert estimate.strict_limits(0.05).low < 0.8
@@ -99,7 +67,7 @@ def test_labels_that_decide_a_rule() -> None:
     assert exact.strict_limits(0.05).low > 0.8
     mean = CorrectedMean(estimate, 0.9, (1.0, 5.0), 400, 40)
     assert mean.advise(Threshold(4.2), 0.95) == f"needs about {40 + more} labels (now 40) if the mean stays at 4.600"
-    assert own_labels_to_decide(estimate, 40, estimate.value or 0.0, 0.95) is None
+    assert labels_to_decide(estimate, 40, estimate.value or 0.0, 0.95) is None
 
 
 def test_rows_until_an_agreement_reaches_a_threshold() -> None:

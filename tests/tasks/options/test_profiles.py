@@ -58,7 +58,7 @@ supported = false
 def test_the_packaged_profiles_are_those_of_the_documentation() -> None:
     told = (ROOT / "docs" / "judge.md").read_text(encoding="utf-8")
 
-    assert len(profile_names()) == 9
+    assert len(profile_names()) == 10
     assert [name for name in profile_names() if f"`{name}`" not in told] == []
 
 

@@ -12,9 +12,11 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from metric_core.errors import ConfigError, JudgeError
-from tasks.processes.install import Pins, find_gpus, install_vllm, installed_vllm
+from tasks.options.launch_backends import LAUNCH_BACKENDS
+from tasks.processes.install import Pins, find_gpus, install_backend, installed_version
 from tests.structure.house import ROOT
 
+VLLM, LLAMA = LAUNCH_BACKENDS["vllm"], LAUNCH_BACKENDS["llama.cpp"]
 FOLDER = ROOT / "deployments" / "container"
 PINS = FOLDER / "vllm-pins.txt"
 GPU = "NVIDIA H100 80GB HBM3, 81559 MiB, 580.82.07"
@@ -53,25 +55,25 @@ def _no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pinned_vllm_is_installed_once_and_only_with_its_hash(tmp_path: Path) -> None:
     folder, said = tmp_path / "environment", list[str]()
     with pytest.raises(JudgeError, match="could not be installed"):
-        install_vllm(folder, write_pins(tmp_path, digest="0" * 64), said.append)
-    assert installed_vllm(folder / "bin" / "python") is None
+        install_backend(VLLM, folder, write_pins(tmp_path, digest="0" * 64), said.append)
+    assert installed_version(folder / "bin" / "python", "vllm") is None
 
-    python = install_vllm(folder, write_pins(tmp_path), said.append)
+    python = install_backend(VLLM, folder, write_pins(tmp_path), said.append)
     assert python == folder / "bin" / "python"
-    assert installed_vllm(python) == "0.32.0"
+    assert installed_version(python, "vllm") == "0.32.0"
     assert said == [f"making the environment {folder}", "installing the packages", "installing the packages"]
 
     (tmp_path / "vllm-0.32.0-py3-none-any.whl").unlink()
-    install_vllm(folder, Pins.read(tmp_path / "pins.txt"), said.append)
+    install_backend(VLLM, folder, Pins.read(tmp_path / "pins.txt"), said.append)
     assert said[-1] == "vLLM 0.32.0 is installed already"
 
-    install_vllm(folder, write_pins(tmp_path, "0.33.0"), said.append)
-    assert installed_vllm(python) == "0.33.0"
+    install_backend(VLLM, folder, write_pins(tmp_path, "0.33.0"), said.append)
+    assert installed_version(python, "vllm") == "0.33.0"
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not a virtual environment"):
-        install_vllm(tmp_path, write_pins(tmp_path), lambda _: None)
+        install_backend(VLLM, tmp_path, write_pins(tmp_path), lambda _: None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pins.txt", "vllm-0.32.0-py3-none-any.whl"]
 
 

@@ -11,7 +11,6 @@ CONTAINER = ("docker", "run", "--gpus", "all", "image")
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({}, "either python"),
         ({"python": "python3", "container": CONTAINER}, "got both"),
         ({"container": ("docker", "image")}, "docker run IMAGE"),
         ({"container": ("docker", "run")}, "docker run IMAGE"),
@@ -19,6 +18,12 @@ CONTAINER = ("docker", "run", "--gpus", "all", "image")
         ({"container": ("docker", "run", "-d", "image")}, "neither --name nor --detach"),
         ({"container": CONTAINER, "entry": "other"}, "entry is for python only"),
         ({"python": "python3", "extra_args": ["--port=1"]}, "set the field port instead"),
+        ({"python": "python3", "extra_args": ["-tp", "2"]}, "set the field tensor_parallel_size instead"),
+        (
+            {"model": "tiny.gguf", "dtype": "half"},
+            "dtype is set, and llama.cpp, which serves tiny",
+        ),
+        ({"model": "tiny.gguf", "container": CONTAINER}, "container is set, and llama.cpp"),
         ({"python": "python3", "extra_args": ["--max_model_len", "1"]}, "set the field max_model_len instead"),
         ({"python": "python3", "environment": {"A B": "1"}}, "should match pattern"),
         ({"python": "python3", "gpu_memory_utilization": 90}, "less than or equal to 1"),
@@ -40,12 +45,11 @@ def test_values_of_variables_are_shown_nowhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "others", [{}, {"container": CONTAINER}, {"port": "x"}, {"environment": {"HF_TOKEN": "hf_secret", "A B": ""}}]
+    "others", [{"container": CONTAINER}, {"port": "x"}, {"environment": {"HF_TOKEN": "hf_secret", "A B": ""}}]
 )
 def test_errors_do_not_hold_values_of_variables(others: dict[str, object]) -> None:
     values = {"model": "m", "environment": {"HF_TOKEN": "hf_secret"}, **others}
-    if others:
-        values["python"] = "python3"
+    values["python"] = "python3"
     with pytest.raises(ValidationError) as error:
         LaunchSettings.model_validate(values)
     assert "hf_secret" not in str(error.value)
@@ -84,3 +88,17 @@ def test_every_value_counts_in_the_digest() -> None:
     one = LaunchSettings.model_validate({"python": "p", "model": "m", "environment": {"A": "1"}})
     two = LaunchSettings.model_validate({"python": "p", "model": "m", "environment": {"A": "2"}})
     assert one.digest() != two.digest()
+
+
+@pytest.mark.parametrize(
+    ("values", "title", "name"),
+    [
+        ({"model": "models/tiny-q4.gguf"}, "llama.cpp", "tiny-q4"),
+        ({"model": "Org/Tiny-GGUF/tiny-q4.gguf", "served_name": "tiny"}, "llama.cpp", "tiny"),
+        ({"model": "Org/Tiny"}, "vLLM", "Org/Tiny"),
+        ({"model": "tiny.gguf", "backend": "vllm"}, "vLLM", "tiny.gguf"),
+    ],
+)
+def test_the_model_chooses_the_program_unless_one_is_named(values: dict[str, object], title: str, name: str) -> None:
+    settings = LaunchSettings.model_validate(values)
+    assert (settings.program.title, settings.name) == (title, name)

@@ -54,7 +54,7 @@ def test_status_says_what_runs_and_stop_ends_all_of_it(home: Path, settings: Set
     assert status.healthy
     assert status.record is not None
     assert (status.record.url, status.record.pid, status.record.model) == (judge.url, judge.pid, "tiny")
-    assert f"{judge.url} serves tiny (ready, process {judge.pid}, launched" in str(status)
+    assert f"{judge.url} serves tiny with vLLM (ready, process {judge.pid}, launched" in str(status)
 
     assert stop_judge(home)
     assert is_gone(judge.pid)
@@ -224,5 +224,5 @@ def test_a_python_that_does_not_exist_is_refused(home: Path) -> None:
 
 
 def test_a_python_without_vllm_is_explained(home: Path) -> None:
-    with pytest.raises(JudgeError, match=r"exit code 1 before it was ready\. Its Python has no vLLM: install it there"):
+    with pytest.raises(JudgeError, match=r"exit code 1 before it was ready\. Its Python has no vLLM: `assay judge"):
         launch_judge(LaunchSettings(python=sys.executable, model="tiny"), home)

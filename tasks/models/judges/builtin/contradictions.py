@@ -9,6 +9,8 @@ from tasks.models.judges.builtin.premises import Match, Premise
 from tasks.models.judges.builtin.tokens import Tokens, stem
 
 _REACH = 2
+_SAME_STATEMENT = 3
+"""Exponent of the share of words found: texts with few words in common say different things, not opposite ones."""
 
 
 def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[str, float]:
@@ -21,9 +23,9 @@ def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[s
         match: The best match of the claim in the premise.
 
     Returns:
-        number_conflict, name_conflict, opposite_conflict: 1 if there is one, weighted by the share of the claim's
-        words found in the window. negation_conflict: 1 if a word is negated in one text and not near a negation in
-        the other, weighted by the share of the claim's words found in the sentence.
+        number_conflict, name_conflict, opposite_conflict: 1 if there is one, weighted by the cube of the share of the
+        claim's words found in the window. negation_conflict: 1 if a word is negated in one text and not near a
+        negation in the other, weighted by the cube of the share of the claim's words found in the sentence.
 
     >>> from tasks.models.judges.builtin.tokens import tokenize
     >>> def found(claim, premise):
@@ -50,11 +52,12 @@ def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[s
     name = any(_replaced(claim, s, names, s.names) for s in sentences)
     # "Not open" means "closed": a negated word and its opposite do not conflict.
     opposite = any(_replaced(claim, s, {token}, rivals - s.negated) for s in sentences for token, rivals in opposites)
+    window, sentence = match.in_window**_SAME_STATEMENT, match.in_sentence**_SAME_STATEMENT
     return {
-        "number_conflict": number * match.in_window,
-        "name_conflict": name * match.in_window,
-        "opposite_conflict": opposite * match.in_window,
-        "negation_conflict": _negation(claim, premise, match) * match.in_sentence,
+        "number_conflict": number * window,
+        "name_conflict": name * window,
+        "opposite_conflict": opposite * window,
+        "negation_conflict": _negation(claim, premise, match) * sentence,
     }
 
 

@@ -35,7 +35,7 @@ TOKENIZE = "/tokenize"
 TOKENIZER = "tokenizer"
 """Name of the feature that this path shows."""
 
-VLLM = "vLLM"
+VLLM, LLAMA = "vLLM", "llama.cpp"
 
 TASK = "Reply with the word hello."
 LABELS = ("qx7", "zk4")
@@ -270,7 +270,7 @@ def read_software(served: ServedModel) -> tuple[str, str | None]:
         The name, and why the version could not be read; None if it was, or if the server has none.
     """
     if not served.is_vllm:
-        return ServerFeatures("").software, None
+        return (LLAMA if served.has_slots else ServerFeatures("").software), None
     replies = served.connection.get_all("/version").values()
     versions = [reply.content.get("version") for reply in replies if reply.is_answer]
     unknown = [

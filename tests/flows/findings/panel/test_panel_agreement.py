@@ -19,10 +19,10 @@ def test_the_judges_of_a_panel_agree_as_often_as_their_labels_are_equal(tmp_path
     summary = read(evaluate(tmp_path / "panel", judge=lead, panel=[other]), "summary.json")
     support = summary["agreement"]["verdicts"]["support"]
     assert (support["items"], support["compared"], support["agreement"]) == (4, 4, 0.75)
-    # Chance: seven labels of eight are yes, so (7/8)^2 + (1/8)^2.
-    assert support["kappa"] == pytest.approx((0.75 - 0.78125) / (1 - 0.78125))
+    # Chance, without replacement: 2 * 7 * 1 of 8 * 7 pairs of labels differ.
+    assert support["alpha"] == pytest.approx(1 - 0.25 / 0.25)
     agreement = RunSummary.model_validate(summary).find_all(PanelAgreement)
-    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
+    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (alpha 0.00, 4 answers)"
 
 
 def test_single_judge_has_no_agreement(tmp_path: Path) -> None:

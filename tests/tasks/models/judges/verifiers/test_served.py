@@ -159,7 +159,7 @@ def test_swapped_polarity_fails_the_canaries(serve: Serve, open_verifier: OpenVe
     with pytest.raises(JudgeError) as error:
         open_verifier(server)
 
-    if name != "lettucedetect":  # of a false claim most words are true, so their reverse is not all right
+    if not name.startswith("lettucedetect"):  # of a false claim most words are true, so their reverse is not all right
         assert "the reverse of what is right" in str(error.value)
     assert "wanted supported, got not supported" in str(error.value)
     assert load_profile(name).model in str(error.value)
