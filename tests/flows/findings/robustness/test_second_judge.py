@@ -201,6 +201,15 @@ def test_a_gate_near_its_threshold_hangs_on_a_judge_that_another_contradicts(nig
     assert "with the verdicts of second.json on 12 rows the outcome is another" in outcome
 
 
+def test_the_judge_of_the_run_is_no_second_judge(nights: Nights) -> None:
+    baseline = nights.run("old")
+    same = nights.write_judge(FIRST, range(POOR))
+    run = nights.run("new", baseline=str(baseline.folder), second_judge=same)
+    assert sentences(baseline, run)[-1] == (
+        "the second judge could not be asked: it is the judge of the run; name another one"
+    )
+
+
 def test_a_calibration_asks_no_second_judge() -> None:
     config = RunConfig.model_validate({"second_judge": "builtin"})
     assert config.second_judge is not None
