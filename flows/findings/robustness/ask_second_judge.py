@@ -32,12 +32,14 @@ def ask_second_judge(run: Run) -> SecondJudgeRecord | None:
     A judge that cannot be asked does not affect the run: the record then has the reason.
 
     Returns:
-        The record; None without a second judge, or without a gate and a baseline.
+        The record; None without a second judge.
     """
     judge, options = run.plan.options(SecondJudgeOptions).second_judge, run.plan.monitoring.deploy
     baseline = None if run.plan.outputs.baseline is None else Path(run.plan.outputs.baseline)
-    if judge is None or (baseline is None and options.gate is None):
+    if judge is None:
         return None
+    if baseline is None and options.gate is None:
+        return SecondJudgeRecord(reason="the run has neither a baseline nor a gate")
     try:
         rows = compare_rows_of_run(options.gate, run.folder.path, baseline, options.match)
         judged = {each.key: each for each in run.plan.metrics.requests if _has_labels(each)}

@@ -66,10 +66,9 @@ def read_second_verdicts(pair: RunPair) -> SecondVerdicts | None:
 def describe_second_judge(pair: RunPair) -> str | None:
     """Return what the second judge of a run was asked, in words; None if the run has none."""
     found = pair.b.run.record.find(SecondJudgeRecord)
-    if found is None and not pair.b.run.config.get("second_judge"):
+    if found is None:
         return None
-    asked_about = None if found is None else found.baseline
-    if found is None or (pair.a is not None and pair.a.run.run_id != asked_about and found.reason is None):
-        why = "without a baseline" if asked_about is None else "with another baseline"
+    if pair.a is not None and pair.a.run.run_id != found.baseline and found.reason is None:
+        why = "without a baseline" if found.baseline is None else "with another baseline"
         return f"no verdicts of a second judge are stored for this comparison: the run was evaluated {why}"
     return found.sentence(pair.b.run.record.rows)
