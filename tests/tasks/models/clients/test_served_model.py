@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_verdict
+from metric_core.records import AnswerStatus
 from tasks.models.clients.observed_model import describe_card
 from tasks.models.embedders.openai_embedder import OpenAIEmbedder
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
@@ -63,6 +65,19 @@ def test_llama_cpp_gets_as_many_requests_at_once_as_it_has_slots(slots: int | No
         )
         assert server.most_in_flight == most
         assert (judge.features.software, judge.features.window) == ("llama.cpp", 4096)
+
+
+def test_llama_cpp_may_take_long_unless_the_options_say_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.models.clients.connection.REPLY_SECONDS", 0.4)
+    question = ask_verdict("It takes 40 minutes.", "It takes long.")
+    with FakeServer(FULL) as server:
+        server.card, server.slots = CARD, 1
+        patient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,)))
+        impatient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,), timeout=0.4, unavailable_timeout=0))
+        server.delay = 0.8
+        assert patient.choose([question])[0].status is AnswerStatus.ANSWERED
+        with pytest.raises(JudgeError, match="no reply within the timeout"):
+            impatient.choose([question])
 
 
 def test_the_window_of_a_start_is_not_part_of_the_model() -> None:
