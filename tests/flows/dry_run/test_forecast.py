@@ -94,6 +94,13 @@ def test_unknown_rates_leave_the_time_and_the_cost_of_gpus_unknown(tmp_path: Pat
     assert unknown.rates is None
 
 
+def test_a_history_that_cannot_be_read_is_not_taken_for_one_without_such_a_run(tmp_path: Path) -> None:
+    assert make_forecast(plan(tmp_path), DRY_RUN).unknown_runs == ""
+    (tmp_path / "history.db").write_bytes(b"this is no database " * 400)
+    forecast = make_forecast(plan(tmp_path), DRY_RUN)
+    assert "history.db cannot be read: " in forecast.unknown_runs
+
+
 @pytest.mark.parametrize(
     ("budget", "covered"), [("1M tokens", False), ("1.1M tokens", True), (0.9, False), (1.1, True), (None, None)]
 )
