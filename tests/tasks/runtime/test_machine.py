@@ -13,7 +13,7 @@ MIB = 1024**2
 def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(machine, "_GROUP", tmp_path)
     monkeypatch.setattr(machine, "_MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(8)), raising=False)
     return tmp_path
 
 
