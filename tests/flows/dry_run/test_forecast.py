@@ -114,3 +114,22 @@ def test_a_run_that_asks_nothing_takes_no_time_and_costs_nothing(tmp_path: Path)
     forecast = make_forecast(plan(tmp_path, prices={"gpu_hour": 3.5}, budget="1 tokens"), idle)
     assert forecast.money is not None
     assert (forecast.seconds, forecast.money.total, forecast.covered) == (0.0, 0.0, True)
+
+
+def test_a_judge_that_was_measured_when_it_was_launched_here_gives_the_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def find_speed(_home: Path, urls: Any) -> tuple[float, float]:
+        asked.append(urls)
+        return 50.0, 10.0
+
+    monkeypatch.setattr("flows.dry_run.forecast.find_speed", find_speed)
+    record(tmp_path, 1, SERVER)
+    judge = {"backend": "server", "server": {"urls": ["http://127.0.0.1:8000/v1"]}}
+    forecast = make_forecast(plan(tmp_path, judge=judge), DRY_RUN)
+    assert asked == [("http://127.0.0.1:8000/v1",)]
+    assert forecast.seconds == pytest.approx(200_000 / 50 + 10_000 / 10)
+    assert forecast.rates is not None
+    assert forecast.rates.words.endswith("when the judge was started (reads 50 and writes 10 tokens per second)")
