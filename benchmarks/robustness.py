@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.results_tables import publish
+from metric_core.gates.checks import check_gate
+from metric_core.gates.rules import AbsoluteRule, Gate, Outcome, Statistic, Threshold
 from metric_core.records import Direction, Score
 from metric_core.statistics.answer_lengths import find_length_effect
 from metric_core.statistics.bounded_means import Bounds
@@ -25,7 +27,14 @@ from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.robustness import DecidedDifference, Part, Robustness, SecondOpinion, noise_of
-from metric_core.statistics.second_judge import Candidates, choose_rows, judge_pairs, most_rows, order_by_change
+from metric_core.statistics.second_judge import (
+    Candidates,
+    choose_rows,
+    judge_columns,
+    judge_pairs,
+    most_rows,
+    order_by_change,
+)
 
 BEGIN, END = "<!-- begin: benchmarks/robustness.py -->", "<!-- end of robustness -->"
 ROWS, TOPICS, GOOD, KEPT = 300, 10, 0.85, 0.9
@@ -199,6 +208,7 @@ def tables(runs: int) -> Iterator[str]:
         yield "| world | rows asked about | robust and wrong | robust and right | fragile and named |\n"
         yield "|---|---|---|---|---|\n"
         yield from lines[second]
+    yield from gates_table(runs)
 
 
 def _line(world: World, done: Sequence[Simulated], second: int | None) -> str:
@@ -225,6 +235,70 @@ def _line(world: World, done: Sequence[Simulated], second: int | None) -> str:
     is_fragile = world.fragile and counts["clear"]
     named_share = f"{100 * counts['named'] / counts['clear']:.0f} % of {counts['clear']}" if is_fragile else "-"
     return f"| {world.name} | {' | '.join(shares)} | {named_share} |\n"
+
+
+@dataclass(frozen=True)
+class GateWorld:
+    """A run that a gate checks, and its judge.
+
+    Args:
+        quality: Share of the answers that are good.
+        lenient: Share of the bad answers that the judge calls good.
+    """
+
+    quality: float
+    lenient: float = 0.0
+
+
+GATE_WORLDS = (
+    GateWorld(0.9),
+    GateWorld(0.9, lenient=0.3),
+    GateWorld(0.78, lenient=0.4),
+    GateWorld(0.78, lenient=0.6),
+)
+RULE = AbsoluteRule("m", Statistic.MEAN, Threshold(0.8, is_floor=True))
+
+
+def simulate_gate(world: GateWorld, seed: int, *, is_unsure: bool) -> tuple[bool, bool]:
+    """Return whether a gate passes, and whether it does so with the verdicts of a second judge.
+
+    Args:
+        is_unsure: True if the judge gives probabilities, and is less sure of verdicts that are wrong.
+    """
+    generator = np.random.default_rng([seed, 45])
+    good = generator.random(ROWS) < world.quality
+    verdicts = np.where(good, generator.random(ROWS) >= 0.03, generator.random(ROWS) < world.lenient)
+    sureness = np.where(verdicts == good, generator.beta(8, 1, ROWS), generator.beta(1, 3, ROWS))
+    second = good ^ (generator.random(ROWS) < 0.1)
+    cells = {name: Score.scored(float(value)) for name, value in zip(NAMES, verdicts, strict=True)}
+    column = ScoreColumns(metric="m", direction=Direction.HIGHER, a={}, b=cells, bounds=(0.0, 1.0))
+
+    def passes(column: ScoreColumns) -> bool:
+        return check_gate(Gate(absolute=(RULE,)), [column], seed).outcome is Outcome.PASSED
+
+    if not passes(column):
+        return False, False
+    places = np.flatnonzero(verdicts)
+    if is_unsure:
+        places = places[np.argsort(sureness[places])]
+    chosen = Candidates("m", [NAMES[place] for place in places], are_even=False).take(most_rows(ROWS))
+    scores = {NAMES[place]: (None, float(second[place])) for place in places[: len(chosen)]}
+    return True, passes(judge_columns(column, (), scores))
+
+
+def gates_table(runs: int) -> Iterator[str]:
+    """Yield a table of gates that pass, and of those that a second judge contradicts."""
+    yield "\nA gate, faithfulness >= 0.8, and a second judge that errs in 10 % of its verdicts:\n\n"
+    yield "| true mean | bad answers called good | passes | contradicted: probabilities known | not known |\n"
+    yield "|---|---|---|---|---|\n"
+    for world in GATE_WORLDS:
+        cells = []
+        for is_unsure in (True, False):
+            done = [simulate_gate(world, seed, is_unsure=is_unsure) for seed in range(runs)]
+            passed = sum(first for first, _ in done)
+            cells.append(f"{100 * (passed - sum(second for _, second in done)) / max(passed, 1):.0f} %")
+        shares = f"{100 * world.lenient:.0f} % | {100 * passed / runs:.0f} %"
+        yield f"| {world.quality:g} | {shares} | {' | '.join(cells)} |\n"
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ SLOW = (
     "tests/flows/findings/anchor/test_anchor.py",
     "tests/flows/test_asked.py",
     "tests/flows/test_calibrate.py",
+    "tests/flows/findings/robustness/test_second_judge.py",
     "tests/deployments/cli/test_hostile_text.py",
     "tests/metric_core/statistics/test_simulations.py",
     "tests/deployments/public/test_installed.py",

@@ -141,7 +141,8 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
     yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
     yield 'If the server computes or bills these in full, the prompts of language "en-short" cost less (docs/cost.md).'
     if rates is None or forecast.seconds is None:
-        yield "The time is not known: no recorded run has asked this judge; --rates gives its tokens per second."
+        why = forecast.unknown_runs or "no recorded run has asked this judge"
+        yield f"The time is not known: {why.removesuffix('.')}; --rates gives its tokens per second."
     else:
         yield f"The judge needs about {describe_seconds(forecast.seconds)} for that, at {rates.words}."
     if forecast.money is not None:

@@ -66,6 +66,7 @@ class Forecast:
         money: Price of the judge's work; None if nothing has a price, or the time is needed and not known.
         covered: True if the budget covers it; None without a budget, or if that is unknown.
         by_judge: Price of each judge with separate prices, and that of the others under "".
+        unknown_runs: Sentence on why the history, which has the rates, cannot be read; empty if it can, or is not.
     """
 
     rates: Rates | None
@@ -73,6 +74,7 @@ class Forecast:
     money: Money | None
     covered: bool | None
     by_judge: Mapping[str, Money] = field(default_factory=dict)
+    unknown_runs: str = ""
 
 
 def make_forecast(plan: RunPlan, dry_run: DryRun, rates: Rates | None = None) -> Forecast:
@@ -82,13 +84,16 @@ def make_forecast(plan: RunPlan, dry_run: DryRun, rates: Rates | None = None) ->
         rates: Rates of the judge server; None for those that were measured when it was launched here, or else for those
             of the last run with the same judge in the history.
     """
-    tally = dry_run.tally
+    tally, unknown = dry_run.tally, ""
     if rates is None and tally.requests:
-        rates = find_launched_rates(plan) or _find_rates(plan.outputs.history, dry_run.judge)
+        try:
+            rates = find_launched_rates(plan) or _find_rates(plan.outputs.history, dry_run.judge)
+        except AssayError as error:
+            unknown = str(error)
     seconds = 0.0 if not tally.requests else None if rates is None else rates.seconds(tally)
     by_judge = _money_by_judge(plan.models.prices, dry_run, rates)
     money = None if by_judge is None else add_money(by_judge.values())
-    return Forecast(rates, seconds, money, _is_covered(plan.models.budget, tally, money), by_judge or {})
+    return Forecast(rates, seconds, money, _is_covered(plan.models.budget, tally, money), by_judge or {}, unknown)
 
 
 def find_launched_rates(plan: RunPlan) -> Rates | None:
@@ -128,13 +133,14 @@ def _is_covered(budget: Budget | None, tally: Tally, money: Money | None) -> boo
 
 
 def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | None:
-    """Return the rates of the last run with a judge; None if there is none."""
+    """Return the rates of the last run with a judge; None if there is none.
+
+    Raises:
+        ConfigError: The history cannot be read.
+    """
     if judge is None:
         return None
-    try:
-        runs = Catalogue(history).runs(last=_LAST_RUNS, statuses=STARTED)
-    except AssayError:
-        return None
+    runs = Catalogue(history).runs(last=_LAST_RUNS, statuses=STARTED)
     wanted = {JUDGE: describe_model(judge)}
     wanted |= {SERVED: shorten_digest(judge.served)} if judge.served else {}
     found = (

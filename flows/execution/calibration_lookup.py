@@ -7,7 +7,6 @@ metric's settings and of the fingerprints that the stages would have if the metr
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,10 +87,19 @@ def recorded_judge_name(record: RunRecord, request: MetricRequest) -> JudgeName:
 def number_of_look(
     request: CalibrationRequest, run: FinishedRun, metric: MetricRequest, data: LabelledData, identity: str
 ) -> int:
-    """Return the number of this look at a sample: those in ASSAY_HOME count, and the last one of the run."""
-    last = []
-    with suppress(ConfigError):  # there is none, or none that can be used
-        last.append(calibration_files.load_calibration(run.folder / CALIBRATION))
+    """Return the number of this look at a sample: those in ASSAY_HOME count, and the last one of the run.
+
+    Raises:
+        ConfigError: The last one of the run cannot be read.
+    """
+    file = run.folder / CALIBRATION
+    try:
+        last = [calibration_files.load_calibration(file)] if file.exists() else []
+    except ConfigError as error:
+        raise ConfigError(
+            f"it is not known how often this sample was looked at: {error}. Restore the file, or delete it to count "
+            "only the looks in ASSAY_HOME"
+        ) from error
     where = (identity, metric.key, sample_name(request, run))
     return calibration_files.count_looks(*where, data_digest(run, data), last)
 

@@ -47,7 +47,7 @@ def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
     baseline = Baseline(
         index=key,
         version=outcome.version,
-        announced=_started(run),
+        announced=run.started,
         run_id=run.run_id,
         folder=str(run.folder),
         dataset=run.record.source,
@@ -64,13 +64,8 @@ def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
 
 def _unmonitored(run: FinishedRun) -> RunOutcome:
     """Return the outcome of a run that `assay run` or a deployment evaluated without the chain."""
-    record, subject, started = run.record, run.record.deployment or DeploymentRecord(), _started(run)
+    record, subject, started = run.record, run.record.deployment or DeploymentRecord(), run.started
     index = subject.index
     name = record.name or subject_name(record.config.name, record.source, index)
     version = subject.version or f"{started:%Y-%m-%dT%H:%M:%SZ}"
     return RunOutcome(name=name, trigger="manual", index=index, version=version)
-
-
-def _started(run: FinishedRun) -> datetime:
-    time = datetime.fromisoformat(run.record.created)
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -43,6 +43,7 @@ from tasks.findings.finding import RunRecords
 from tasks.findings.table import lines_of
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
+from tasks.history.runs_before import find_gap
 from tasks.prefect_support.run_log import run_logger
 from tasks.record.outcome import OutcomeBaseline, OutcomeIncident, RunOutcome
 from tasks.reports.comparison.comparison_document import comparison_markdown
@@ -107,7 +108,7 @@ class _Chain:
             before: Baseline of the run; None if it has none.
         """
         run_id = FinishedRun(self.folder).run_id
-        runs, damage = self._read_runs()
+        runs, damage = self._read_runs(before)
         of_clock = find_clock_incidents(self.monitored_run, before, runs, run_id)
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
@@ -192,17 +193,21 @@ class _Chain:
             key=_NOT_RECORDED, kind="record", sentence=sentence, since=datetime.now(UTC), run_id=run_id
         )
 
-    def _read_runs(self) -> tuple[list[RecordedRun], str | None]:
-        """Return the monitored runs before this one, oldest first, and why the history cannot be read, if so."""
+    def _read_runs(self, before: Baseline | None) -> tuple[list[RecordedRun], str | None]:
+        """Return the monitored runs before this one, oldest first, and why the history does not have all, if so."""
         own = FinishedRun(self.folder).run_id
+        baseline, _ = _find_folder(self.store, before)
+        recorded: list[RecordedRun] = []
         try:
-            recorded = Catalogue(self.options.history).runs(
-                self.monitored_run.name, last=_RUNS_READ, statuses=(COMPLETED,)
-            )
+            history = Catalogue(self.options.history)
+            recorded = history.runs(self.monitored_run.name, last=_RUNS_READ, statuses=(COMPLETED,))
+            accepted = [] if baseline is None else [FinishedRun(baseline)]
+            damage = find_gap(history, self.options.history, accepted) or None
         except AssayError as error:
-            run_logger().warning("alarms need the earlier runs, which are not known: %s", error)
-            return [], str(error)
-        return [run for run in recorded if run.run_id != own and run.outcome is not None], None
+            damage = str(error)
+        if damage is not None:
+            run_logger().warning("alarms need the earlier runs, which are not known: %s", damage)
+        return [run for run in recorded if run.run_id != own and run.outcome is not None], damage
 
     def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> RunAlarms:
         """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""
@@ -224,7 +229,8 @@ class _Chain:
         options = CompareOptions(matching=self._matching)
         try:
             compared = compare_runs(Path(runs[-1].folder), self.folder, options)
-        except AssayError:  # it was pruned, or has other rows
+        except AssayError as error:  # it was pruned, or has other rows
+            run_logger().info("the run is not compared with the one before it: %s", error)
             return ()
         moved = (ChangeOutcome.WORSE, ChangeOutcome.BETTER)
         return tuple(describe_metric_change(metric) for metric in compared.metrics if metric.verdict in moved)

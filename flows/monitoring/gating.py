@@ -148,7 +148,7 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
         gated = replace(gated, kept=measure_coverage(pair), least_kept=(gate or GateSettings()).kept_at_least)
     if gate is None or gate.inconclusive != "passed" or gated.result is None:
         return gated
-    return replace(gated, may_be_undecided=gated.result.is_trusted and not gated.result.is_noise)
+    return replace(gated, may_be_undecided=gated.result.may_count_as_passed and not gated.result.is_noise)
 
 
 def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> GatedRun:

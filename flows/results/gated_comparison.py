@@ -23,12 +23,14 @@ from tasks.findings.comparison import CheckedGate, ComparedRows
 from tasks.findings.judge_facts import judge_evidence, judge_variances, second_judgments
 from tasks.findings.table import compare_findings
 from tasks.history.earlier_runs import add_earlier_runs
-from tasks.history.nightly_rows import read_nights
+from tasks.history.nightly_rows import EarlierNights, read_nights
+from tasks.history.runs_before import RunsBefore, read_runs_before
 from tasks.record.run_record import RunRecord
 from tasks.runs.finished_run import FinishedRun
 
 T = TypeVar("T")
 
+_THIS_RUN_ALONE = "The gate decides by this run alone, since it is not known whether its rows are new"
 _NO_BASELINE = "There is no baseline: the rules that compare with one are left out."
 
 
@@ -51,6 +53,20 @@ class CompareOptions:
     without_baseline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _GatedRuns:
+    """The runs that a gate is applied to.
+
+    Args:
+        earlier: Runs before the run, with their metrics if nights add up.
+        other_judge: Baseline, if another judge judged it.
+    """
+
+    pair: RunPair
+    earlier: RunsBefore = field(default_factory=RunsBefore)
+    other_judge: FinishedRun | None = None
+
+
 def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     """Compare a run with a baseline.
 
@@ -70,7 +86,9 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    rows = _compare_rows(pair, gate, options, before if _is_judged_differently(differences) else None)
+    earlier = _read_earlier(pair, gate)
+    other_judge = before if _is_judged_differently(differences) else None
+    rows = _compare_rows(_GatedRuns(pair, earlier, other_judge), gate, options)
     return RunComparison(
         a=ComparedRun.from_run(before),
         b=ComparedRun.from_run(after),
@@ -82,29 +100,25 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         match=options.matching.match,
         by=options.matching.by,
         weights=options.matching.weights,
+        unknown_runs=earlier.unknown,
         findings=compare_findings(rows),
     )
 
 
-def _compare_rows(
-    pair: RunPair, gate: Gate | None, options: CompareOptions, other_judge: FinishedRun | None = None
-) -> ComparedRows:
-    """Compare the metrics of two runs, and apply a gate.
-
-    Args:
-        other_judge: Baseline, if another judge judged it.
-    """
-    columns = add_earlier_runs(pair.columns(), pair, options.matching.match)
+def _compare_rows(runs: _GatedRuns, gate: Gate | None, options: CompareOptions) -> ComparedRows:
+    """Compare the metrics of two runs, and apply a gate."""
+    pair = runs.pair
+    columns = add_earlier_runs(pair.columns(), pair, options.matching.match, runs.earlier)
     paired = {column.metric: PairedMetric.from_columns(column) for column in columns if column.a and column.b}
     metrics = tuple(compare_paired(paired.values(), options.seed, options.top))
-    checked = _apply_rules(gate, pair, columns, options, other_judge)
+    checked = _apply_rules(gate, runs, columns, options)
     return ComparedRows(pair, columns, options.seed, metrics, checked, paired)
 
 
 def compare_rows_of_run(
     gate: GateSettings | None, run: Path, baseline: Path | None, match: str | None = None
 ) -> ComparedRows:
-    """Compare the rows of a run as its own configuration says, without what findings say of them.
+    """Compare the rows of a run that is not recorded yet, as its own configuration says, without its findings.
 
     Args:
         gate: Gate to apply; its rules that need a baseline are left out without one. None for none.
@@ -119,7 +133,7 @@ def compare_rows_of_run(
     options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
     rules = None if gate is None else gate.gate() if before is not None else gate.gate().without_baseline()
     pair = RunPair.from_runs(before, after, options.matching)
-    return _compare_rows(pair, rules, options)
+    return _compare_rows(_GatedRuns(pair, _read_earlier(pair, rules, is_recorded=False)), rules, options)
 
 
 def _find_changed(finder: SideFinder, metrics: Sequence[MetricComparison]) -> dict[str, ChangedSide]:
@@ -154,13 +168,15 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
-    rows = _compare_rows(pair, gate, options)
+    earlier = _read_earlier(pair, gate)
+    rows = _compare_rows(_GatedRuns(pair, earlier), gate, options)
     result = None if rows.gate is None else rows.gate.result
     return RunComparison(
         b=ComparedRun.from_run(finished),
         gate=None if result is None else replace(result, left_out=(*left_out, *result.left_out)),
         seed=options.seed,
         by=options.matching.by,
+        unknown_runs=earlier.unknown,
         findings=compare_findings(rows),
     )
 
@@ -185,31 +201,29 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
 
 
 def _apply_rules(
-    gate: Gate | None,
-    pair: RunPair,
-    columns: Sequence[ScoreColumns],
-    options: CompareOptions,
-    other_judge: FinishedRun | None = None,
+    gate: Gate | None, runs: _GatedRuns, columns: Sequence[ScoreColumns], options: CompareOptions
 ) -> CheckedGate | None:
     """Apply a gate to a run.
 
     Args:
         gate: Rules to apply; None for none.
-        other_judge: Baseline, if another judge judged it.
     """
     if gate is None or options.gate is None:
         return None
-    run, undecided = pair.b.run, options.gate.inconclusive
+    pair, run, undecided = runs.pair, runs.pair.b.run, options.gate.inconclusive
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.record) if needs_labels else {}
+    is_nightly = _adds_up_nights(gate)
+    nights = read_nights(pair.b, runs.earlier) if is_nightly else EarlierNights()
     means = {metric: mean for metric, each in corrected.items() if (mean := each.for_gate()) is not None}
     facts = GateFacts(
-        agreements=_of_judges(read_agreements, run, other_judge),
-        flips=_of_judges(read_flips, run, other_judge),
+        agreements=_of_judges(read_agreements, run, runs.other_judge),
+        flips=_of_judges(read_flips, run, runs.other_judge),
         corrected=means,
         slices=pair.slices,
         judge_variances=judge_variances(run.record),
-        nights=read_nights(pair.b) if gate.looks > 1 else {},
+        nights=nights.means,
+        unknown_nights=runs.earlier.unknown if is_nightly else "",
     )
     judged = {
         metric: {pair.b.keys[row]: scores for row, scores in found.items()}
@@ -219,12 +233,32 @@ def _apply_rules(
     def check(scores: Sequence[ScoreColumns]) -> GateResult:
         averaged = [column.average(judged.get(column.metric, {})) for column in scores]
         result = check_gate(gate, averaged, options.seed, facts)
+        if nights.doubt:
+            result = replace(result, left_out=(*result.left_out, f"{_THIS_RUN_ALONE}: {nights.doubt}"))
         is_settled = result.outcome is not Outcome.INCONCLUSIVE or result.is_noise
-        if is_settled or (undecided == "passed" and not result.is_trusted):
+        if is_settled or (undecided == "passed" and not result.may_count_as_passed):
             return result
         return replace(result, outcome=Outcome(undecided))
 
     return CheckedGate(check(columns), check, is_judge_known=bool(facts.judge_variances))
+
+
+def _read_earlier(pair: RunPair, gate: Gate | None, *, is_recorded: bool = True) -> RunsBefore:
+    """Read the runs before a run, if it is compared with another one, or the gate adds up nights.
+
+    Args:
+        is_recorded: False for a run that is not recorded yet.
+    """
+    is_nightly = _adds_up_nights(gate)
+    if pair.a is None and not is_nightly:
+        return RunsBefore()
+    baseline = None if pair.a is None else pair.a.run
+    return read_runs_before(pair.b.run, baseline, of_year=is_nightly, is_recorded=is_recorded)
+
+
+def _adds_up_nights(gate: Gate | None) -> bool:
+    """Return whether a gate reads the runs of the year before a run."""
+    return gate is not None and gate.looks > 1 and bool(gate.absolute)
 
 
 def find_unsettled_rows(
@@ -245,7 +279,8 @@ def find_unsettled_rows(
     rules = gate.gate() if before is not None else gate.gate().without_baseline()
     pair = RunPair.from_runs(before, after, options.matching)
     columns = {column.metric: column for column in pair.columns()}
-    checked = _apply_rules(rules, pair, [*columns.values()], options)
+    earlier = _read_earlier(pair, rules, is_recorded=False) if _adds_up_nights(rules) else RunsBefore()
+    checked = _apply_rules(rules, _GatedRuns(pair, earlier), [*columns.values()], options)
     values = {sliced.column: sliced.values for sliced in pair.slices}
     ids, found = pair.b.row_ids, dict[str, set[str]]()
     for metric, part in () if checked is None else checked.result.unsettled:

@@ -8,7 +8,16 @@ import numpy as np
 
 from metric_core.errors import ConfigError, UnknownMetricError
 from metric_core.gates.corrected_means import NO_CORRECTION, CorrectedMean
-from metric_core.gates.drafts import Draft, Measured, Testing, decide_fact, draft_test, open_check, settle_all
+from metric_core.gates.drafts import (
+    NO_NIGHTS,
+    Draft,
+    Measured,
+    Testing,
+    decide_fact,
+    draft_test,
+    open_check,
+    settle_all,
+)
 from metric_core.gates.judge_agreement import Agreements, Flips, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
@@ -55,6 +64,7 @@ class GateFacts:
         slices: Slices of all rows of both runs, for each column that rules are about.
         judge_variances: Variance of the judge's scores by metric, as far as it is known.
         nights: Earlier nights of the year by metric, for a gate with looks, if each has other rows.
+        unknown_nights: Sentence on why a gate with looks does not know them; empty if it does.
     """
 
     agreements: Agreements = field(default_factory=dict)
@@ -63,6 +73,7 @@ class GateFacts:
     slices: Sequence[RowSlices] = ()
     judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
     nights: Mapping[str, Sequence[Night]] = field(default_factory=dict)
+    unknown_nights: str = ""
 
 
 NO_FACTS = GateFacts()
@@ -86,7 +97,8 @@ def check_gate(
     >>> check_gate(Gate(absolute=(rule,)), columns).outcome.value
     'passed'
     """
-    parts, testing = ColumnParts(facts.slices), Testing(gate, seed, facts.judge_variances, facts.nights)
+    testing = Testing(gate, seed, facts.judge_variances, facts.nights, facts.unknown_nights)
+    parts = ColumnParts(facts.slices)
     drafts = [
         *(_corrected_draft(rule, columns, gate, facts.corrected) for rule in gate.absolute if _is_corrected(rule)),
         *(
@@ -157,14 +169,17 @@ def _absolute_drafts(
     is_each = rule.slices is not None and rule.slices.values is None
     for part, column in parts.select(rule.slices, _resolve_metric(rule.metric, columns)):
         if column.b or not is_each:  # a slice of the baseline alone is not one of the run
-            nights = testing.nights.get(column.metric, ()) if part is None else ()
-            yield from (name_slice(draft, part) for draft in _draft_scales(rule, column, testing, nights))
+            yield from (
+                name_slice(draft, part) for draft in _draft_scales(rule, column, testing, is_whole=part is None)
+            )
 
 
-def _draft_scales(
-    rule: AbsoluteRule, column: ScoreColumns, testing: Testing, nights: Sequence[Night]
-) -> Iterator[Draft]:
-    """Yield a draft per scale of the rows."""
+def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing, *, is_whole: bool) -> Iterator[Draft]:
+    """Yield a draft per scale of the rows.
+
+    Args:
+        is_whole: True for all rows, False for those of a slice.
+    """
     scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
     if any(cell.value is None for cell in scored.values()):
         raise ConfigError(f"the gate has a rule about {rule.metric}, whose values are categories, not numbers")
@@ -188,7 +203,7 @@ def _draft_scales(
                 is_serial(in_file),
                 len(column.repeated.intersection(rows)),
                 column.weights_of(rows),
-                nights if scale is None else (),
+                testing.nights_of(column.metric) if is_whole and scale is None else NO_NIGHTS,
             )
             draft = draft_test(check, tested, testing)
         else:

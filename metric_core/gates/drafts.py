@@ -31,6 +31,7 @@ class Draft:
         missing: Rows that only one run has scored; None if there are none, or no baseline.
         is_small: True if there are too few rows for a decision.
         caution: Sentence on why the interval may be too narrow; may be empty.
+        unknown: Sentence on why the nights are not known by which the check could fail; empty if none could.
     """
 
     check: Check
@@ -40,6 +41,7 @@ class Draft:
     missing: MissingScores | None = None
     is_small: bool = False
     caution: str = ""
+    unknown: str = ""
 
 
 def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
@@ -62,10 +64,20 @@ def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
         ]
     found = iter(checks)
     settled = [next(found) if draft.finding else draft.check for draft in drafts]
-    return [
-        replace(check, reason=f"{check.reason}; {draft.caution}") if draft.caution else check
-        for draft, check in zip(drafts, settled, strict=True)
-    ]
+    return [_add_doubts(draft, check) for draft, check in zip(drafts, settled, strict=True)]
+
+
+def _add_doubts(draft: Draft, check: Check) -> Check:
+    """Return a check with what its draft says of its interval, and of nights that are not known.
+
+    A check that passes needs no earlier nights: they are evidence only if this one violates the threshold.
+    """
+    if draft.caution:
+        check = replace(check, reason=f"{check.reason}; {draft.caution}")
+    if not draft.unknown or check.outcome is Outcome.PASSED:
+        return check
+    reason = f"{check.reason}; the nights before it are not known: {draft.unknown}"
+    return replace(check, outcome=Outcome.INCONCLUSIVE, reason=reason, is_unknown=True)
 
 
 def _settle_tests(tests: Sequence[tuple[Draft, Finding]], gate: Gate) -> list[Check]:
@@ -115,6 +127,22 @@ def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Nights:
+    """Earlier nights of other rows.
+
+    Args:
+        earlier: The nights; empty without any.
+        unknown: Sentence on why they are not known; empty if they are.
+    """
+
+    earlier: Sequence[Night] = ()
+    unknown: str = ""
+
+
+NO_NIGHTS = Nights()
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """Values to test against a threshold.
 
@@ -123,7 +151,7 @@ class Measured:
         is_serial: True if rows that follow each other in the file have similar values.
         repeated: Number of values that are the mean of two judgments.
         weights: Weight of each value; None if each counts once.
-        nights: Earlier nights of other rows, for a test over all of them; empty without such nights.
+        nights: Earlier nights of other rows, for a test over all of them.
     """
 
     values: Floats
@@ -135,7 +163,13 @@ class Measured:
     is_serial: bool = False
     repeated: int = 0
     weights: Floats | None = None
-    nights: Sequence[Night] = ()
+    nights: Nights = NO_NIGHTS
+
+    @property
+    def adds_up_nights(self) -> bool:
+        """Whether earlier nights of other rows would be evidence, if there are any."""
+        is_plain = self.groups is None and self.weights is None and self.statistic is Statistic.MEAN
+        return is_plain and self.bounds is not None and self.bounds.low < self.threshold.value < self.bounds.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +179,18 @@ class Testing:
     Args:
         judge_variances: Variance of the judge's scores by metric, as far as it is known.
         nights: Earlier nights of other rows by metric, for tests over all of them.
+        unknown_nights: Sentence on why they are not known; empty if they are.
     """
 
     gate: Gate
     seed: int
     judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
     nights: Mapping[str, Sequence[Night]] = field(default_factory=dict)
+    unknown_nights: str = ""
+
+    def nights_of(self, metric: str) -> Nights:
+        """Return the earlier nights of a metric."""
+        return Nights(self.nights.get(metric, ()), self.unknown_nights)
 
 
 def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
@@ -185,19 +225,17 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
         return Draft(replace(check, observed=units.mean, reason=reason))
     finding = _add_nights(check_mean(units, threshold, confidence, measured.bounds, stream), measured, gate)
     caution = SERIAL if measured.is_serial and measured.groups is None else ""
-    return Draft(
-        check, finding, advice=partial(_advise_rows, units, measured, measured.bounds, confidence), caution=caution
-    )
+    advice = partial(_advise_rows, units, measured, measured.bounds, confidence)
+    unknown = measured.nights.unknown if measured.adds_up_nights else ""
+    return Draft(check, finding, advice=advice, caution=caution, unknown=unknown)
 
 
 def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
     """Return the finding with the p-value of all nights, if there are earlier ones of other rows."""
     values, threshold, bounds = measured.values, measured.threshold, measured.bounds
-    if not measured.nights or bounds is None or measured.groups is not None or measured.weights is not None:
+    if not measured.nights.earlier or bounds is None or not measured.adds_up_nights:
         return finding
-    if not bounds.low < threshold.value < bounds.high:
-        return finding
-    nights = [*measured.nights, Night(len(values), float(values.mean()), float(values.std(ddof=1)))]
+    nights = [*measured.nights.earlier, Night(len(values), float(values.mean()), float(values.std(ddof=1)))]
     p = p_of_nights(nights, threshold.value, bounds, 1 - gate.level, is_floor=threshold.is_floor)
     return replace(finding, p_nights=p, judged_again=tuple(replace(each, p_nights=p) for each in finding.judged_again))
 

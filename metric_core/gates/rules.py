@@ -288,6 +288,7 @@ class Check:
         is_noise: True if the gate would pass or fail by the noise of the judge: it stays inconclusive, whatever
             inconclusive gates count as.
         is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
+        is_unknown: True if the check could fail by earlier runs, which are not known: it does not count as passed.
         threshold: Threshold of the mean or median that is tested; None for other rules, and with too few rows.
     """
 
@@ -305,6 +306,7 @@ class Check:
     independent_groups: int | None = None
     is_noise: bool = False
     is_unsettled: bool = False
+    is_unknown: bool = False
     threshold: Threshold | None = None
 
     @property
@@ -353,6 +355,11 @@ class GateResult:
     def is_trusted(self) -> bool:
         """Whether all checks of the judge passed."""
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
+
+    @property
+    def may_count_as_passed(self) -> bool:
+        """Whether an inconclusive gate may count as passed: the judge is trusted, and what the rules need is known."""
+        return self.is_trusted and not any(check.is_unknown for check in self.checks)
 
     @classmethod
     def from_checks(cls, checks: Sequence[Check], gate: Gate, left_out: Sequence[str] = ()) -> "GateResult":

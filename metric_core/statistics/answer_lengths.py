@@ -36,7 +36,10 @@ class LengthEffect:
 
 
 def find_length_effect(
-    scores: tuple[Floats, Floats], lengths: tuple[Floats, Floats], groups: Sequence[str] | None = None
+    scores: tuple[Floats, Floats],
+    lengths: tuple[Floats, Floats],
+    groups: Sequence[str] | None = None,
+    weights: Floats | None = None,
 ) -> LengthEffect | None:
     """Return the part of lengths in the difference of two runs; None if the lengths cannot explain it.
 
@@ -47,6 +50,7 @@ def find_length_effect(
         scores: Scores of the same rows in both runs.
         lengths: Lengths of their answers.
         groups: Group of each row; None if rows are independent.
+        weights: Weight of each row, for the part that is explained; None if each counts once.
 
     >>> generator = np.random.default_rng(1)
     >>> short = generator.normal(100, 20, 300)
@@ -63,12 +67,12 @@ def find_length_effect(
     longer = np.sign(lengths[1] - lengths[0])
     ranked = [(center(ranks(s)), center(ranks(n))) for s, n in zip(scores, lengths, strict=True)]
     together: Floats = ranked[0][0] * ranked[0][1] + ranked[1][0] * ranked[1][1]
-    difference = float((scores[1] - scores[0]).mean())
+    difference = float(np.average(scores[1] - scores[0], weights=weights))
     if abs(standardize_sum(longer, groups)) < _SUSPECT or abs(standardize_sum(together, groups)) < _SUSPECT:
         return None
     pairs = [(center(s), center(n)) for s, n in zip(scores, lengths, strict=True)]
     slope = sum(float(s @ n) for s, n in pairs) / sum(float(n @ n) for _, n in pairs)
-    explained = slope * float((lengths[1] - lengths[0]).mean())
+    explained = slope * float(np.average(lengths[1] - lengths[0], weights=weights))
     if explained * difference <= 0:
         return None
     return LengthEffect(float(np.median(lengths[0])), float(np.median(lengths[1])), explained)

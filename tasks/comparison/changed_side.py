@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+import numpy as np
+
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from tasks.comparison.judge_evidence import JudgeEvidence
 from tasks.comparison.mean_change import MeanChange, changed_rows, mean_change, read_pairs
@@ -94,7 +96,8 @@ class SideFinder:
         chosen = [rows is None or row in rows for row in pairs.rows]
         if not any(chosen):
             return _unknown("none of these rows has a score of this metric in both runs")
-        observed = float((sign * pairs.differences[chosen]).mean())
+        weights = None if pairs.weights is None else pairs.weights[chosen]
+        observed = float(np.average(sign * pairs.differences[chosen], weights=weights))
         if observed == 0:
             return _unknown("the mean score did not change")
         if not self._judge_differs(metric):

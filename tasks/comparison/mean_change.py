@@ -31,18 +31,24 @@ class MeanChange:
 
     @classmethod
     def from_changes(
-        cls, kind: str, changes: Floats, bounds: Bounds | None, groups: Sequence[str] | None = None
+        cls,
+        kind: str,
+        changes: Floats,
+        bounds: Bounds | None,
+        groups: Sequence[str] | None = None,
+        weights: Floats | None = None,
     ) -> "MeanChange":
         """Return the mean of changes.
 
         Args:
             bounds: Bounds of the changes; None if there are none.
             groups: Group of each row; None if rows are independent.
+            weights: Weight of each row; None if each counts once.
         """
         interval = None
         if len(changes) >= LEAST_UNITS:
-            interval = estimate_interval(Units.from_values(changes, groups), bounds, SEED)
-        return cls(kind, len(changes), float(changes.mean()) if len(changes) else 0.0, interval)
+            interval = estimate_interval(Units.from_values(changes, groups, weights), bounds, SEED)
+        return cls(kind, len(changes), float(np.average(changes, weights=weights)) if len(changes) else 0.0, interval)
 
     @property
     def way(self) -> int:
@@ -81,7 +87,8 @@ def mean_change(kind: str, pairs: Pairs, chosen: Sequence[bool], sign: float) ->
     mask = np.array(chosen, dtype=bool)
     groups = None if pairs.groups is None else [name for name, is_in in zip(pairs.groups, mask, strict=True) if is_in]
     bounds = None if pairs.bounds is None else pairs.bounds.of_differences
-    return MeanChange.from_changes(kind, sign * pairs.differences[mask], bounds, groups)
+    weights = None if pairs.weights is None else pairs.weights[mask]
+    return MeanChange.from_changes(kind, sign * pairs.differences[mask], bounds, groups, weights)
 
 
 def changed_rows(pair: RunPair) -> frozenset[str]:

@@ -85,6 +85,7 @@ class RunComparison:
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         weights: The option of the run that gives rows their weights; None if each row counted once.
+        unknown_runs: Sentence on why the runs before the run are not known; empty if they are, or are not read.
         findings: Comparisons of the findings of both runs.
     """
 
@@ -98,6 +99,7 @@ class RunComparison:
     match: str | None = None
     by: str | None = None
     weights: str | None = None
+    unknown_runs: str = ""
     findings: tuple[ComparedFinding, ...] = field(default=())
 
     def find(self, kind: type[F]) -> F | None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from metric_core.errors import AssayError
+from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.pairs import pair_scores
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.written_rows import find_written
 from tasks.findings.table import find_in
+from tasks.history.recorded_folder import open_run
 from tasks.history.recorded_run import DATA, KeptQuestions, RecordedRun
 from tasks.runs.finished_run import FinishedRun
 
@@ -16,7 +17,8 @@ from tasks.runs.finished_run import FinishedRun
 def add_kept_questions(run: RecordedRun, before: RecordedRun | None) -> RecordedRun:
     """Return a run with what its details say about the questions that it shares with the run before.
 
-    They say nothing if the questions are the same, if no row is shared, or if the folder of the run before is gone.
+    They say nothing if the questions are the same, or if no row is shared, and why they are not known if the folder of
+    the run before cannot be read.
 
     Args:
         before: The latest run before that finished; None if there is none.
@@ -24,11 +26,10 @@ def add_kept_questions(run: RecordedRun, before: RecordedRun | None) -> Recorded
     if before is None or before.versions.get(DATA) in {None, run.versions.get(DATA)} or DATA not in run.versions:
         return run
     try:
-        earlier = FinishedRun(before.folder)
-        if earlier.run_id != before.run_id:
-            return run
-        kept = _compare(RunPair.from_runs(earlier, FinishedRun(run.folder), Matching()), before)
-    except AssayError:
+        kept = _compare(RunPair.from_runs(open_run(before), FinishedRun(run.folder), Matching()), before)
+    except RunFolderError as error:
+        return replace(run, details=run.details.model_copy(update={"kept_unknown": str(error)}))
+    except ConfigError:  # they share no row
         return run
     return replace(run, details=run.details.model_copy(update={"kept_questions": kept}))
 

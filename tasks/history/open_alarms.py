@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import islice
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from metric_core.statistics.shared_noise import limit_shared_noise
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
 from tasks.history.monitored_scores import read_monitored_runs
+from tasks.history.recorded_folder import open_run
 from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.record.outcome import OutcomeAlarm, RunOutcome
 from tasks.runs.finished_run import FinishedRun
@@ -64,8 +65,7 @@ def read_alarm_runs(
     history: Sequence[RecordedRun], baseline: FinishedRun, run: FinishedRun, matching: Matching
 ) -> AlarmRuns:
     """Return the runs that the alarms after a run are computed from; see `find_open_alarms`."""
-    started = datetime.fromisoformat(run.record.created)
-    started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
+    started = run.started
     monitored = [
         each for each in history if each.outcome is not None and each.run_id != run.run_id and each.created <= started
     ]
@@ -182,17 +182,9 @@ def open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[Fini
         if each.status != COMPLETED or not each.folder:
             continue
         try:
-            run = FinishedRun(each.folder)
+            runs.append(open_run(each))
         except RunFolderError as error:
             left_out.append(f"alarms do without the run of {each.created:%Y-%m-%d %H:%M}: {error}")
-            continue
-        if run.run_id == each.run_id:
-            runs.append(run)
-        else:
-            left_out.append(
-                f"alarms do without the run of {each.created:%Y-%m-%d %H:%M}: its folder {each.folder} contains "
-                "another run. Give each run a separate folder."
-            )
     return runs
 
 

@@ -117,10 +117,12 @@ class RunDetails(Findings):
     Args:
         undelivered: Sentences on recipients that had not accepted all messages of a run without an outcome.
         kept_questions: Rows that the run shares with the one before, if some of its questions are others.
+        kept_unknown: Sentence on why it is not known whether it shares rows; empty if it is.
     """
 
     undelivered: tuple[str, ...] = ()
     kept_questions: KeptQuestions | None = None
+    kept_unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,14 @@ class ServerOptions(OptionGroup, affects_scores=False):
             le=4096,
         ),
     ] = 128
-    timeout: Annotated[float, Option("Seconds that a request may take.", gt=0)] = 180.0
+    timeout: Annotated[
+        float | None,
+        Option(
+            "Seconds that a request may take. Default: 180; 1800 for llama.cpp, which reads a long prompt for minutes.",
+            gt=0,
+            examples=[600.0],
+        ),
+    ] = None
     max_retries: Annotated[
         int, Option("Number of retries after the status 429 or 5xx, a lost connection or a timeout.", ge=0)
     ] = 8

@@ -1,6 +1,7 @@
 """Read a finished run for reruns and comparisons: its metrics, its rows, and the rows with failed cells."""
 
 from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ class FinishedRun:
     def run_id(self) -> str:
         """The id of the run."""
         return self.record.run_id
+
+    @property
+    def started(self) -> datetime:
+        """The time at which the run started."""
+        time = datetime.fromisoformat(self.record.created)
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""A room behind a door can be removed, with its entry points and its own tests; the rest works without it."""
+"""A room behind a door can be removed, with its entry points and its own tests; the rest works without it.
+
+The tests that are no room's own are run once, without all rooms and all findings, in `test_finding_removals.py`.
+"""
 
 import os
 import shutil
@@ -12,8 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.examples.test_additions import run_verbs
-from tests.structure.house import PACKAGES, ROOT, modules, text_of
+from tests.structure.house import PACKAGES, ROOT, files, modules, text_of
 from tests.structure.test_imports import imported_modules
+
+BESIDE_PACKAGES = ("tests", "examples", "benchmarks", "docs")
+COPIED = frozenset((*PACKAGES, *BESIDE_PACKAGES))
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -148,23 +154,48 @@ def test_without_a_room_the_example_is_evaluated(name: str, server_home: Path, t
 
 
 @pytest.mark.served
-def test_without_all_rooms_types_check_and_the_other_tests_are_collected(tmp_path: Path) -> None:
-    copy = copy_without(ROOMS.values(), tmp_path / "copy", "tests", "examples", "benchmarks", "docs")
-    for path in SHARED_TESTS:
+@pytest.mark.parametrize("name", ROOMS)
+def test_without_a_room_types_check_and_the_tests_of_the_others_pass(name: str, tmp_path: Path) -> None:
+    copy = copy_without([ROOMS[name]], tmp_path / "copy", *BESIDE_PACKAGES)
+    for path in (path for path, rooms in SHARED_TESTS.items() if name in rooms):
         (copy / path).unlink()
-    check_types_and_tests(copy)
+    check_types(copy)
+    others = (path for other, room in ROOMS.items() if other != name for path in room.own_tests)
+    shared = (path for path, rooms in SHARED_TESTS.items() if name not in rooms)
+    check_tests(copy, *map(Path, (*others, *shared)))
 
 
-def check_types_and_tests(copy: Path) -> None:
-    """Check that the types of a copy check, and that its tests can be collected."""
-    for name in (".gitignore", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
-        shutil.copy(ROOT / name, copy)
+def run_module(copy: Path, *command: str) -> str:
+    """Run a module in a copy, and return what it prints."""
+    inherited = ("PREFECT_", "ASSAY_", "PYTEST_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(inherited)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(copy / "deployments/public"), str(copy)])
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command[0]}:\n{done.stdout[-5000:]}{done.stderr[-1000:]}"
+    return done.stdout
+
+
+def check_types(copy: Path) -> None:
+    """Check the types of a copy with its tests, so also that no module imports one that is gone."""
     if (ROOT / ".mypy_cache").is_dir():  # what is known of modules that have not changed
         shutil.copytree(ROOT / ".mypy_cache", copy / ".mypy_cache")
-    subprocess.run(["git", "init", "--quiet", str(copy)], check=True)  # some tests look at all files
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(copy / "deployments/public"), str(copy)])}
-    for command in (("mypy",), ("pytest", "--collect-only", "-q", "tests")):
-        done = subprocess.run(
-            [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command[0]}:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    run_module(copy, "mypy")
+
+
+def check_tests(copy: Path, *paths: Path) -> None:
+    """Run tests of a copy, but for those of whole servers, of browsers and of simulations.
+
+    Args:
+        *paths: Folders and files relative to the copy; those of its packages are run that are there.
+    """
+    for path in (path for path in files() if not (copy / path).exists() and path.parts[0] not in COPIED):
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, copy / path)
+    for command in ("init --quiet", "add --all", "-c user.name=a -c user.email=a commit --quiet --message copy"):
+        subprocess.run(["git", *command.split()], cwd=copy, check=True)  # some tests look at all files
+    is_test = (path for path in paths if path.suffix != ".py" or path.name.startswith("test_"))
+    found = [str(path) for path in is_test if path.parts[1] in PACKAGES and (copy / path).exists()]
+    run_module(copy, "pytest", "-q", "-m", "not browser", "--numprocesses", "2", "--dist", "loadfile", *found)

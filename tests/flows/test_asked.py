@@ -16,7 +16,6 @@ import pytest
 from deployments.cli._support.doctor_checks import check_judge_servers
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
-from flows.dry_run.forecast import make_forecast
 from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from flows.results.gated_comparison import CompareOptions, compare_runs
@@ -205,22 +204,6 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         bench.run(judge={**served, "server": {"urls": [writer.url]}, "verdicts": verifier.url})
         assert Counter(map(kind_of, writer.asked)) == {kind: n for kind, n in COLD.items() if kind != "verdicts"}
         assert len(verifier.asked) == 6
-        for judge in (bench.judge, verifier):
-            judge.shape = lambda reply: {**reply, "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
-        dear = {"urls": [verifier.url], "prices": {"output": 1000.0}}
-        routed = {"judge": {**served, "verdicts": {"backend": "server", "server": dear}}, "prices": {"prompt": 1.0}}
-        config = bench.config(**routed)
-        assert make_dry_run(draft_plan(config)).tally.asked == 0  # prices are no part of a key
-        rows = [{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]]
-        config = bench.config(rows, **routed)
-        forecast = make_forecast(draft_plan(config), make_dry_run(draft_plan(config)))
-        assert forecast.by_judge["verifier"].total == pytest.approx(0.001)  # one sentence stands in for the claims
-        assert forecast.by_judge[""].total > 0
-        bench.run(rows, **routed)
-        cost = bench.manifest["cost"]
-        totals = {each["judge"]: each["total"] for each in cost["judges"]}
-        assert totals == pytest.approx({"": 0.0001 * sum(bench.asked.values()), "verifier": 0.01 * 2})
-        assert cost["total"] == pytest.approx(sum(totals.values()))
 
 
 def test_a_run_launches_the_judge_of_a_group_and_a_comparison_names_it(

@@ -102,7 +102,6 @@ def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
     assert recorded.run_id == json.loads((run / "run.json").read_text())["run_id"]
     assert (recorded.status, recorded.rows, recorded.deployment) == ("completed", 5, "")
     assert {each.metric for each in recorded.metrics if not each.slice_column} == set(METRICS)
-    assert {each.slice_column for each in recorded.metrics} == {"", "topic"}
     history, page = tmp_path / "mine.db", tmp_path / "pages" / "{name}.html"
     own: dict[str, Any] = {"history": str(history), "name": "own", "history_page": str(page)}
     start = RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC))
@@ -140,20 +139,6 @@ def test_the_summary_has_means_intervals_and_counts(run: Path) -> None:
     distribution = accuracy["distribution"]
     assert 0.4 < distribution["interval"]["low"] < distribution["mean"] < distribution["interval"]["high"] < 0.9
     assert distribution["note"] == "5 of 5 rows at 0.75; true mean 0.47 to 0.83"
-
-
-def test_the_summary_has_the_metrics_of_each_slice(run: Path) -> None:
-    [column] = json.loads((run / "summary.json").read_text())["slices"]
-    assert (column["column"], column["values"], column["merged"]) == ("topic", 1, 0)
-    assert [(one["value"], one["rows"], one["is_small"]) for one in column["slices"]] == [
-        ("doors", 4, True),
-        ("(no value)", 1, True),
-    ]
-    for one in column["slices"]:
-        assert [metric["metric"] for metric in one["metrics"]] == list(METRICS)
-        accuracy = next(metric for metric in one["metrics"] if metric["metric"] == "nv_accuracy")
-        assert (accuracy["scored"], accuracy["distribution"]["mean"]) == (one["rows"], 0.75)
-        assert (accuracy["distribution"]["interval"], accuracy["rest"]) == (None, None)
 
 
 def test_report_is_written(run: Path) -> None:

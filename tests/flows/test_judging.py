@@ -1,4 +1,4 @@
-"""Judging in runs: explanations, panel agreement, and usage that matches the counts of the server."""
+"""Judging in runs: explanations, panels, and usage that matches the counts of the server."""
 
 import json
 import sys
@@ -21,9 +21,7 @@ from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
 from tasks.documents.run.summary_rows import usage_table
-from tasks.findings.panel.panel_finding import PanelAgreement, agreement_line
 from tasks.record.run_record import RunRecord
-from tasks.record.run_summary import RunSummary
 from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.waiting import DEAD_SECONDS
@@ -104,7 +102,7 @@ def test_explanations_are_written_after_the_verdicts_and_change_no_score(tmp_pat
     assert read(everything, "run.json")["stages"]["explanations"]["questions"] == 4
 
 
-def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> None:
+def test_panel_decides_by_majority(tmp_path: Path) -> None:
     third = "Repairs 2 happen in Dublin."
     lead = judge_of(tmp_path / "lead", CLAIMS, says("verdict", answer="yes"), says("verdict", third, answer="no"))
     other = judge_of(tmp_path / "other", says("verdict", answer={"yes": 0.75, "no": 0.25}))
@@ -115,20 +113,13 @@ def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> 
         {"judge": "script.json (1)", "label": "no", "probability": None},
         {"judge": "script.json (2)", "label": "yes", "probability": 0.75},
     ]
-    summary, manifest = read(run, "summary.json"), read(run, "run.json")
-    support = summary["agreement"]["verdicts"]["support"]
-    assert (support["items"], support["compared"], support["agreement"]) == (4, 4, 0.75)
-    # Chance, without replacement: 2 * 7 * 1 of 8 * 7 pairs of labels differ.
-    assert support["alpha"] == pytest.approx(1 - 0.25 / 0.25)
+    manifest = read(run, "run.json")
     assert [judge["backend"] for judge in manifest["panel"]] == ["scripted", "scripted"]
     assert manifest["judge"]["backend"] == "panel"
-    agreement = RunSummary.model_validate(summary).find_all(PanelAgreement)
-    assert agreement_line(agreement) == "agreement of 2 judges: support 0.75 (alpha 0.00, 4 answers)"
 
 
-def test_single_judge_has_no_agreement(tmp_path: Path) -> None:
+def test_verdicts_of_a_single_judge_name_no_panel(tmp_path: Path) -> None:
     run = evaluate(tmp_path / "one", judge=judge_of(tmp_path / "j", CLAIMS, says("verdict", answer="yes")))
-    assert "agreement" not in read(run, "summary.json")
     assert {row["panel"] for row in table(run, "verdicts")} == {None}
 
 
@@ -217,22 +208,6 @@ def test_a_run_stops_at_its_budget_and_continues_with_a_larger_one(
     manifest = read(evaluate(tmp_path / "run", **own, budget="1M tokens"), "run.json")
     assert (manifest["status"], manifest["usage"]["requests"]) == ("completed", needed - asked)
     assert len(server.asked) == 2 * needed
-
-
-def test_an_anchor_beyond_the_budget_leaves_the_results_of_the_run(
-    tmp_path: Path, serve: Callable[..., FakeServer]
-) -> None:
-    server = serve(say=lambda _body: {"usage": {"prompt_tokens": 90, "completion_tokens": 10}})
-    anchor = tmp_path / "anchor.jsonl"
-    rows = ({**row, "user_input": f"In the anchor, {row['user_input']}"} for row in ROWS)
-    anchor.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    own = {"judge": judge_options(server), "metrics": ("nv_accuracy",)}
-    requests = read(evaluate(tmp_path / "alone", **own), "run.json")["usage"]["requests"]
-    run = evaluate(tmp_path / "run", **own, anchor={"source": str(anchor)}, budget={"tokens": 100 * requests + 50})
-    manifest = read(run, "run.json")
-    assert "budget" in manifest["anchor"]["reason"]
-    assert any("the anchor has no scores" in warning for warning in manifest["warnings"])
-    assert read(run, "summary.json")["metrics"][0]["scored"] == len(ROWS)
 
 
 def test_second_run_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:

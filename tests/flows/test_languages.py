@@ -15,7 +15,7 @@ from metric_core.records import Side
 from tasks.runs.run_folder import RunFolder
 from tests.flows.test_evaluate import scores
 from tests.tasks.builders import says, script
-from tests.tasks.reports.test_report_page import Page
+from tests.tasks.reports.parsed_page import Page
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
@@ -116,14 +116,11 @@ def test_a_run_of_six_languages_says_what_has_no_score_and_what_is_in_another_la
     (unmeasured,) = (warning for warning in warnings if "were not measured on" in warning)
     assert unmeasured.startswith("6 of 7 rows")
     assert unmeasured.endswith("the embedder: English; the pipeline of entities: English, French")
-    text = Page((run / "report.html").read_text(encoding="utf-8")).text
-    assert "Spanish 2, German 1, English 1, French 1, Hindi 1, Japanese 1" in text
-    assert written in text
+    assert written in Page((run / "report.html").read_text(encoding="utf-8")).text
     summary = RunFolder(run).read_json("summary.json")
     similarity = next(metric for metric in summary["metrics"] if metric["metric"] == "answer_similarity")
     assert (similarity["scored"], similarity["undefined"]) == (5, 2)
     assert similarity["reasons"] == {reasons.UNKNOWN_SCRIPT: 2}
-    assert {each["value"] for each in summary["slices"][0]["slices"]} == set(ROWS)
 
 
 def test_the_packaged_judge_has_no_verdict_on_scripts_that_it_cannot_read(tmp_path: Path) -> None:

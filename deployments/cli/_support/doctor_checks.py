@@ -283,7 +283,8 @@ def check_duration(options: RunConfig) -> Iterator[DoctorCheck]:
     dry_run = preview_run(plan)
     seconds = make_forecast(plan, dry_run, rates).seconds
     if seconds and dry_run.rows:
-        found = f"about {describe_seconds(seconds / dry_run.rows)} a row, judged by {dry_run.rows}, at {rates.words}"
+        row = describe_seconds(seconds / dry_run.rows)
+        found = f"a run takes about {row} a row (estimated from {dry_run.rows}), at {rates.words}"
         yield DoctorCheck("duration", Level.OK, found, "`assay plan` counts all rows")
 
 

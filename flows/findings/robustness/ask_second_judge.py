@@ -6,15 +6,17 @@ from pathlib import Path
 
 from flows.execution.judged_rows import SCORED, judge_rows, scores_of
 from flows.execution.run import Run
-from flows.planning.capabilities import scoring_kinds
+from flows.planning.capabilities import question_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.results.gated_comparison import compare_rows_of_run
 from metric_core.declarations.metric import MetricRequest
-from metric_core.errors import AssayError
-from metric_core.stages import Stage, any_judged, closure
+from metric_core.errors import AssayError, ConfigError
+from metric_core.question_kinds import KindGroup
+from metric_core.stages import Stage, closure
 from tasks.findings.robustness.deciding_rows import choose_deciding_rows
 from tasks.findings.robustness.second_judge_options import SecondJudgeOptions
 from tasks.findings.robustness.second_judge_record import SecondJudgeRecord
+from tasks.models.judges.protocol import Judge
 from tasks.options.judge_options import JudgeSettings, SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
@@ -30,18 +32,21 @@ def ask_second_judge(run: Run) -> SecondJudgeRecord | None:
     A judge that cannot be asked does not affect the run: the record then has the reason.
 
     Returns:
-        The record; None without a second judge, or without a gate and a baseline.
+        The record; None without a second judge.
     """
     judge, options = run.plan.options(SecondJudgeOptions).second_judge, run.plan.monitoring.deploy
     baseline = None if run.plan.outputs.baseline is None else Path(run.plan.outputs.baseline)
-    if judge is None or (baseline is None and options.gate is None):
+    if judge is None:
         return None
+    if baseline is None and options.gate is None:
+        return SecondJudgeRecord(reason="the run has neither a baseline nor a gate")
     try:
         rows = compare_rows_of_run(options.gate, run.folder.path, baseline, options.match)
         judged = {each.key: each for each in run.plan.metrics.requests if _has_labels(each)}
         names = choose_deciding_rows(rows, judged)
         sides = (None if rows.pair.a is None else rows.pair.a, rows.pair.b)
         questions = _SecondJudge(run, judge)
+        questions.check(judged[metric] for metric in names)
         before, after = (
             {}
             if side is None
@@ -66,8 +71,8 @@ def ask_second_judge(run: Run) -> SecondJudgeRecord | None:
 
 
 def _has_labels(request: MetricRequest) -> bool:
-    """Return whether the scores of a metric are verdicts or ratings of a judge."""
-    return any_judged(request.products) and bool(scoring_kinds(request))
+    """Return whether the scores of a metric are verdicts or ratings of a judge, not texts that it wrote."""
+    return any(kind.group is not KindGroup.WRITING for kind in question_kinds(request))
 
 
 def _known(ids: Mapping[str, str], names: Iterable[str]) -> Iterator[str]:
@@ -86,8 +91,22 @@ class _SecondJudge:
     @property
     def name(self) -> str:
         """The name of its model."""
+        return self._open().identity.model
+
+    def check(self, requests: Iterable[MetricRequest]) -> None:
+        """Check that it is another judge than that of the run.
+
+        Raises:
+            ConfigError: It is the same, so that it could only repeat what that said.
+        """
+        known = self._run.record.judge_fingerprints
+        for kind in {kind for request in requests for kind in question_kinds(request)}:
+            if kind.group is not KindGroup.WRITING and known.get(str(kind)) == self._open().fingerprint(kind):
+                raise ConfigError("it is the judge of the run; name another one")
+
+    def _open(self) -> Judge:
         settings = self._settings(self._run.plan.metrics)[Stage.VERDICTS]
-        return self._run.models.select(settings).judge().identity.model
+        return self._run.models.select(settings).judge()
 
     def score(self, of: FinishedRun, request: MetricRequest, ids: Iterator[str]) -> dict[str, float]:
         """Return row id -> score of some rows of a finished run; rows without a usable verdict are left out."""

@@ -237,9 +237,10 @@ def _assumptions(comparison: RunComparison) -> Iterator[str]:
     unknown = [name for name, found in tested if found is None or found.noise is None]
     if unknown:
         which = "" if len(unknown) == len(tested) else f" in {', '.join(unknown)}"
+        why = f"are not known: {comparison.unknown_runs}" if comparison.unknown_runs else "are too few"
         yield (
             f"assumed{which}: nothing moves all rows of a run at once, as a busy server or a new version of the judge "
-            "may. Earlier runs of these rows would show it, but are too few"
+            f"may. Earlier runs of these rows would show it, but {why}"
         )
     for runs in sorted({found.runs for _, found in tested if found and found.weight}):
         names = [name for name, found in tested if found and found.weight and found.runs == runs]

@@ -48,7 +48,8 @@ def compare(rows: ComparedRows) -> ComparedLengths | None:
         chosen = [place for place, row in enumerate(pairs.rows) if all(row in of for of in lengths)]
         before, after = (np.array([of[pairs.rows[place]] for place in chosen], dtype=np.float64) for of in lengths)
         groups = None if pairs.groups is None else [pairs.groups[place] for place in chosen]
-        effect = find_length_effect((pairs.a[chosen], pairs.b[chosen]), (before, after), groups)
+        weights = None if pairs.weights is None else pairs.weights[chosen]
+        effect = find_length_effect((pairs.a[chosen], pairs.b[chosen]), (before, after), groups, weights)
         if effect is not None:
             found[_label(each)] = effect
     return ComparedLengths(found) if found else None

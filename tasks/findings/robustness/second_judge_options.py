@@ -1,7 +1,7 @@
 """Declare the option for a second judge, which shows whether outcomes hang on the first one."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
@@ -33,3 +33,7 @@ class SecondJudgeOptions(FindingOptions, affects_scores=False):
     def other_judges(self) -> Mapping[str, SingleJudgeSettings]:
         """The second judge, if there is one."""
         return {} if self.second_judge is None else {"second judge": self.second_judge}
+
+    def alone(self) -> Mapping[str, Any]:
+        """Return the options without a second judge: a run that is not one of a series is compared with nothing."""
+        return {"second_judge": None}

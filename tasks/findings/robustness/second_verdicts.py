@@ -69,5 +69,6 @@ def describe_second_judge(pair: RunPair) -> str | None:
     if found is None:
         return None
     if pair.a is not None and pair.a.run.run_id != found.baseline and found.reason is None:
-        return "no verdicts of a second judge are stored for these two runs: it was asked about another baseline"
+        why = "without a baseline" if found.baseline is None else "with another baseline"
+        return f"no verdicts of a second judge are stored for this comparison: the run was evaluated {why}"
     return found.sentence(pair.b.run.record.rows)

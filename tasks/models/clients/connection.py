@@ -24,6 +24,9 @@ from tasks.runtime.http_bodies import ACCEPTED
 from tasks.runtime.proxies import SOCKS, proxy_for
 from tasks.runtime.retry import retry_async
 
+REPLY_SECONDS, LONG_REPLY_SECONDS = 180.0, 1800.0
+"""Time that a request may take unless the options say it, and where one processor reads the prompt."""
+
 CONNECT_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 3.0
 """Shorter than the 5 s after which uvicorn hangs up, so that no request is sent into a closed connection."""
@@ -108,9 +111,15 @@ class Connection:
             return await self._pool.send(requests, arrived, observer)
 
     def limit(self, most: int) -> None:
-        """Set the number of conversations that a replica answers at once: no more are in flight from now on."""
+        """Set the number of conversations that a replica answers at once: no more are in flight from now on.
+
+        Each reply may then take long, unless the options say how long.
+        """
         self.concurrency = min(self.concurrency, most)
         self._pool.limit(most)
+        if self._options.timeout is None:
+            for replica in self._replicas:
+                replica.timeout = ClientTimeout(total=LONG_REPLY_SECONDS, sock_connect=CONNECT_SECONDS)
 
     def set_simplest(self, simplest: Request) -> None:
         """Set a request that every working server answers, to tell a bad request from a bad server."""
@@ -232,7 +241,7 @@ async def _open(
             by_proxy[proxy] = ClientSession(
                 headers=headers,
                 connector=_connector(proxy),
-                timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
+                timeout=ClientTimeout(total=options.timeout or REPLY_SECONDS, sock_connect=CONNECT_SECONDS),
                 auto_decompress=False,
             )
         return by_proxy[proxy]

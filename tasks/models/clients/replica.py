@@ -174,6 +174,8 @@ class Replica:
         self._key = key
         self._max_reply_bytes = max_reply_bytes
         self._proxy = proxy
+        self.timeout = session.timeout
+        """Limits of the time that a request may take."""
 
     async def post(self, path: str, body: Mapping[str, object]) -> Reply:
         """Post a JSON object and return the reply.
@@ -200,7 +202,7 @@ class Replica:
         start = time.monotonic()
         try:
             async with self._session.request(
-                method, url, data=data, proxy=self._proxy, allow_redirects=False
+                method, url, data=data, proxy=self._proxy, allow_redirects=False, timeout=self.timeout
             ) as response:
                 retry_after = retry_after_seconds(response.headers.get("Retry-After"))
                 try:

@@ -1,6 +1,7 @@
 """`assay doctor`: its checks, and its messages about problems."""
 
 import json
+import re
 import shutil
 from collections import namedtuple
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from deployments.cli._support import doctor_checks
 from tests.deployments.cli.conftest import Outcome
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 Assay = Callable[..., Outcome]
 EXAMPLE = "examples/handbook.jsonl"
@@ -63,6 +65,17 @@ def test_unreachable_judge_is_a_problem_with_advice(assay: Assay) -> None:
     assert judge["level"] == "problem"
     assert "cannot be reached" in judge["found"]
     assert "docs/judge-servers.md" in judge["advice"]
+
+
+def test_a_measured_judge_says_how_long_a_row_takes(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.dry_run.forecast.find_speed", lambda _home, _urls: (50.0, 10.0))
+    with FakeServer() as server:
+        found = by_name(assay("doctor", EXAMPLE, "--judge", server.url, "--json"))["duration"]
+    assert re.match(
+        r"a run takes about \d+ s a row \(estimated from 10\), at what was measured",
+        found["found"],
+    )
+    assert found["advice"] == "`assay plan` counts all rows"
 
 
 def test_home_that_cannot_be_written_is_a_problem(

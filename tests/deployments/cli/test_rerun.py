@@ -33,7 +33,6 @@ def test_run_is_compared_with_its_baseline_and_rerun(assay: Assay, tmp_path: Pat
     write(tmp_path, ROWS[0], {**ROWS[1], "response": "Upstairs."}, ROWS[2], {**ROWS[2], "id": "r9"})
     done = assay("run", source, *metrics, "--out", tuesday, "--baseline", monday)
     assert done.code == 0, done.err
-    assert f"compared with {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.out
     again = str(tmp_path / "again")
     done = assay("rerun", monday, "--rows", "changed", "--out", again)
     assert done.code == 0, done.err

@@ -94,6 +94,13 @@ def test_unknown_rates_leave_the_time_and_the_cost_of_gpus_unknown(tmp_path: Pat
     assert unknown.rates is None
 
 
+def test_a_history_that_cannot_be_read_is_not_taken_for_one_without_such_a_run(tmp_path: Path) -> None:
+    assert make_forecast(plan(tmp_path), DRY_RUN).unknown_runs == ""
+    (tmp_path / "history.db").write_bytes(b"this is no database " * 400)
+    forecast = make_forecast(plan(tmp_path), DRY_RUN)
+    assert "history.db cannot be read: " in forecast.unknown_runs
+
+
 @pytest.mark.parametrize(
     ("budget", "covered"), [("1M tokens", False), ("1.1M tokens", True), (0.9, False), (1.1, True), (None, None)]
 )
@@ -107,3 +114,22 @@ def test_a_run_that_asks_nothing_takes_no_time_and_costs_nothing(tmp_path: Path)
     forecast = make_forecast(plan(tmp_path, prices={"gpu_hour": 3.5}, budget="1 tokens"), idle)
     assert forecast.money is not None
     assert (forecast.seconds, forecast.money.total, forecast.covered) == (0.0, 0.0, True)
+
+
+def test_a_judge_that_was_measured_when_it_was_launched_here_gives_the_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def find_speed(_home: Path, urls: Any) -> tuple[float, float]:
+        asked.append(urls)
+        return 50.0, 10.0
+
+    monkeypatch.setattr("flows.dry_run.forecast.find_speed", find_speed)
+    record(tmp_path, 1, SERVER)
+    judge = {"backend": "server", "server": {"urls": ["http://127.0.0.1:8000/v1"]}}
+    forecast = make_forecast(plan(tmp_path, judge=judge), DRY_RUN)
+    assert asked == [("http://127.0.0.1:8000/v1",)]
+    assert forecast.seconds == pytest.approx(200_000 / 50 + 10_000 / 10)
+    assert forecast.rates is not None
+    assert forecast.rates.words.endswith("when the judge was started (reads 50 and writes 10 tokens per second)")

@@ -86,20 +86,6 @@ def test_limits_of_a_drop_do_not_cross_when_most_of_it_is_regained(nights: Night
             assert not alarm.is_regained or alarm.drop == last.drop, alarm.sentence
 
 
-def test_judge_that_collapsed_is_named_before_what_follows_from_it(nights: Nights) -> None:
-    def anchor(mean: float) -> dict[str, Any]:
-        return {"digest": "d", "metrics": {"faithfulness": {"mean": mean, "scored": 60}}, "agreement": {}}
-
-    nights.run(anchor=anchor(0.9))
-    verdict, outcome = nights.run(judge=OTHER_JUDGE, anchor=anchor(1.0))
-    assert verdict == "inconclusive"
-    assert [each.kind for each in outcome.incidents.opened][:2] == ["judge", "comparison"]
-    assert outcome.incidents.opened[0].sentence == (
-        "the judge gives all 60 rows of the anchor the same faithfulness, 1, where their mean was 0.900: its scores "
-        "say nothing about the system. Look at the server of the judge; do not accept this run"
-    )
-
-
 def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) -> None:
     nights.run()
     nights.run(0.2)

@@ -205,18 +205,6 @@ def test_first_run_whose_rows_cannot_be_matched_is_not_the_baseline(nights: Nigh
     assert verdict == "inconclusive" or nights.run()[0] == "passed"
 
 
-def test_first_run_whose_anchor_has_no_scores_is_not_the_baseline(nights: Nights) -> None:
-    verdict, outcome = nights.run(anchor={"reason": "no space left"})
-    assert (verdict, outcome.accepted, [each.kind for each in outcome.incidents.opened]) == (
-        "inconclusive",
-        False,
-        ["record"],
-    )
-    assert "no space left" in outcome.incidents.opened[0].sentence
-    assert nights.run()[0] == "accepted"
-    assert [alert["outcome"] for alert in nights.alerts()] == ["attention", "recovered"]
-
-
 class Monitor:
     """A heartbeat monitor that replies with the given statuses, and then with 200."""
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from flows.config.run_config import RunConfig
+from flows.config.run_config import FINDING_GROUPS, RunConfig
 from flows.planning.rerun_request import RerunRequest
 from tasks.options.option import facts_of
 
@@ -12,10 +12,9 @@ AS_IN_THE_RUN = frozenset({
     "empty_text", "missing_texts", "passage_separator", "redact", "follow_ups", "verdict", "calibration", "explain",
     "citation_pattern", "write_key_points", "retriever", "panel", "cascade", "embedder", "language", "prices",
     "by", "weights", "traffic", "slices", "metrics_file", "otlp", "log_format", "name", "system_version", "history",
-    "history_page", "anchor",
-    "shard_rows", "ask_again", "workers", "runner", "deploy",
+    "history_page", "shard_rows", "workers", "runner", "deploy",
 })  # fmt: skip
-"""Options that a rerun takes from the run."""
+"""Options that a rerun takes from the run, besides those of findings."""
 
 NOT_TAKEN = frozenset({"baseline", "refresh"})
 """Options of the run that its rerun does not have: it compares with the run, and recomputes what the request names."""
@@ -25,8 +24,9 @@ RUN = "runs/first"
 
 def test_every_option_is_renewed_or_stays_on_purpose() -> None:
     renewed = RerunRequest.model_fields.keys() & RunConfig.model_fields.keys()
-    assert renewed.isdisjoint(AS_IN_THE_RUN | NOT_TAKEN)
-    assert RunConfig.model_fields.keys() == renewed | AS_IN_THE_RUN | NOT_TAKEN
+    stay = AS_IN_THE_RUN.union(*(group.model_fields for group in FINDING_GROUPS))
+    assert renewed.isdisjoint(stay | NOT_TAKEN)
+    assert RunConfig.model_fields.keys() == renewed | stay | NOT_TAKEN
 
 
 def test_an_option_of_the_request_is_the_option_of_the_configuration() -> None:

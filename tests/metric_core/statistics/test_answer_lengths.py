@@ -62,3 +62,12 @@ def test_few_rows_and_groups_are_not_tested_as_many() -> None:
     assert find_length_effect(scores, (short, 1.5 * short)) is not None
     assert find_length_effect((scores[0][:20], scores[1][:20]), (short[:20], 1.5 * short[:20])) is None
     assert find_length_effect(scores, (short, 1.5 * short), ["one", "two"] * 20) is None
+
+
+def test_the_explained_part_counts_rows_by_their_weight() -> None:
+    short = np.linspace(50, 150, 60)
+    scores, lengths = (1 - short / 400, 1 - 1.5 * short / 400), (short, 1.5 * short)
+    plain, weighted = (find_length_effect(scores, lengths, weights=each) for each in (None, short))
+    assert plain is not None
+    assert weighted is not None
+    assert weighted.explained == pytest.approx(plain.explained * np.average(short, weights=short) / short.mean())

@@ -2,12 +2,17 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.pairs import Pairs
 from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
+from tasks.comparison.mean_change import mean_change
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.findings.judge_facts import judge_evidence
 from tasks.runs.finished_run import FinishedRun
@@ -129,3 +134,11 @@ def _edit(run: Path, **entries: dict[str, Any]) -> None:
     manifest = json.loads((run / "run.json").read_text())
     changed = {name: {**(manifest.get(name) or {}), **entry} if entry else {} for name, entry in entries.items()}
     (run / "run.json").write_text(json.dumps(manifest | changed | {"judges": []}))
+
+
+def test_the_mean_change_of_rows_counts_them_by_their_weight() -> None:
+    pairs = Pairs(None, tuple("abcdef"), np.zeros(6), np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), None, Bounds(0.0, 1.0))
+    weighted = replace(pairs, weights=np.array([2.0, 2.0, 2.0, 1.0, 1.0, 1.0]))
+    plain, found = (mean_change("rows", each, [True] * 6, 1.0) for each in (pairs, weighted))
+    assert (plain.mean, round(found.mean, 3)) == (0.5, 0.667)
+    assert found.interval != plain.interval

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts, RefusalCounts
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, RunCost, RunDetails, missed_run_id
 from tasks.record.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
@@ -64,11 +63,17 @@ def _night(night: int, metrics: tuple[str, ...], text: str, slices: int) -> Reco
 
 def _details(night: int) -> RunDetails:
     counts = {"answered": 400 - night % 9, "passage missing": night % 9}
-    classes = tuple(ClassCount(name=name, count=count, share=0.5, interval=None) for name, count in counts.items())
+    classes = [{"name": name, "count": count, "share": 0.5, "interval": None} for name, count in counts.items()]
     points = {"points": 900, "index": night % 9, "generator": 3, "unknown": 0}
-    refusals = RefusalCounts(rows=0, recognized_by="forms")
-    parts: dict[str, dict[str, int]] = {"reasons": {}, "lacking": {}}
-    diagnosis = DiagnosisCounts(rows=400, classes=classes, key_points=points, refusals=refusals, **parts)
+    refusals = {"rows": 0, "recognized_by": "forms"}
+    diagnosis = {
+        "rows": 400,
+        "classes": classes,
+        "key_points": points,
+        "refusals": refusals,
+        "reasons": {},
+        "lacking": {},
+    }
     anchor = anchor_json(source="a.jsonl", metrics={"faithfulness": {"mean": 0.71}})
     return RunDetails.model_validate({"anchor": anchor, "diagnosis": diagnosis})
 

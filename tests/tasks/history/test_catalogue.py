@@ -38,13 +38,10 @@ def test_a_run_is_recorded_with_its_figures(catalogue: Catalogue, tmp_path: Path
     assert catalogue.run("run-4") is None
 
 
-def test_slices_scales_and_labels_are_recorded(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_scales_and_labels_are_recorded(catalogue: Catalogue, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 0)
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     (metric,) = summary["metrics"]
-    german = metric | {"distribution": distribution_json(0.4, interval={"low": 0.3, "high": 0.5}), "scored": 5}
-    column = {"slices": [{"value": "de", "rows": 6, "is_small": True, "metrics": [german]}]}
-    summary["slices"] = [{"column": "language", "values": 1, "merged": 0} | column]
     scale = distribution_json(4.0, count=7, interval={"low": 3.5, "high": 4.5}, deviation=1.0)
     summary["metrics"] += [
         metric | {"metric": "rubrics", "distribution": None, "scales": {"1-5": scale, "0-1": scale}},
@@ -62,7 +59,6 @@ def test_slices_scales_and_labels_are_recorded(catalogue: Catalogue, tmp_path: P
         ("style", "", ""): (None, 18),
         ("style = plain", "", ""): (0.75, 12),
         ("style = formal", "", ""): (0.25, 12),
-        ("faithfulness", "language", "de"): (0.4, 5),
     }
 
 

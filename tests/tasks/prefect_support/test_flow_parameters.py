@@ -16,7 +16,7 @@ def test_a_configuration_is_written_as_prefect_would_write_it() -> None:
             "source": "rows.jsonl",
             "metrics": ["faithfulness", "noise_sensitivity(mode=irrelevant)"],
             "judge": {"backend": "server", "server": {"urls": ["http://127.0.0.1:1/v1"], "api_key": "env:KEY"}},
-            "anchor": {"source": "anchor.jsonl"},
+            "deploy": {"gate": {"absolute": ["faithfulness >= 0.5"]}},
             "slices": ["topic"],
         }
     )

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -15,40 +14,13 @@ from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_page import comparison_page
 from tests.tasks import compared
 from tests.tasks.reports import folders
+from tests.tasks.reports.parsed_page import Page
 
 OURS = {
     *("html", "head", "meta", "link", "title", "style", "body", "a", "main", "header", "footer", "section", "details"),
     *("summary", "div", "p", "h1", "h2", "h3", "span", "bdi", "b", "strong", "wbr", "ul", "li", "dl", "dt", "dd"),
     *("table", "thead", "tbody", "tr", "th", "td", "svg", "line", "rect", "circle", "del", "ins"),
 }
-
-
-class Page(HTMLParser):
-    """The elements of a page with their attributes, and its visible text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.parts: list[str] = []
-        self._in_style = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._in_style = tag == "style"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_style = self._in_style and tag != "style"
-
-    def handle_data(self, data: str) -> None:
-        if not self._in_style:
-            self.parts.append(data)
-
-    @property
-    def text(self) -> str:
-        """Visible text, with normalized white space."""
-        return " ".join("".join(self.parts).split())
 
 
 @pytest.fixture(scope="module")

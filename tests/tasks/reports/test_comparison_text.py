@@ -89,7 +89,8 @@ def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     assert text.count("`") % 2 == 0
 
 
-def test_names_of_columns_and_values_are_no_markup(tmp_path: Path) -> None:
+def compare_by_hostile_names(tmp_path: Path) -> str:
+    """Return a comparison whose column of groups and slices, and values of it, have names that are markup."""
     attack = r"\|[x](https://evil.example) ![x](https://evil.example/x) @all \\| <b>" + "\x1b"
     runs: list[Path] = []
     for name, level in (("a", 0.8), ("b", 0.2)):
@@ -99,14 +100,21 @@ def test_names_of_columns_and_values_are_no_markup(tmp_path: Path) -> None:
         position = table.column_names.index("extras")
         pq.write_table(table.set_column(position, table.schema.field("extras"), extras), run / "stages/samples.parquet")
         runs.append(run)
-    text = comparison_markdown(
-        compare_runs(runs[0], runs[1], CompareOptions(matching=Matching(by=attack, slices=(attack,))))
-    )
+    matching = Matching(by=attack, slices=(attack,))
+    return comparison_markdown(compare_runs(runs[0], runs[1], CompareOptions(matching=matching)))
+
+
+def count_names(text: str) -> int:
+    """Return how often the names of `compare_by_hostile_names` are in code spans; they are nowhere else."""
     tokens = [each for block in MarkdownIt("commonmark").enable("table").parse(text) for each in block.children or ()]
     assert not {token.type for token in tokens} & {"link_open", "image", "html_inline"}
     assert "@all" not in "".join(token.content for token in tokens if token.type != "code_inline")
-    assert sum("@all" in token.content for token in tokens) > 5
     assert "\x1b" not in text
+    return sum("@all" in token.content for token in tokens)
+
+
+def test_names_of_columns_and_values_are_no_markup(tmp_path: Path) -> None:
+    assert count_names(compare_by_hostile_names(tmp_path)) > 0
 
 
 def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from metric_core.errors import ConfigError
-from tasks.findings.diagnosis.diagnosis_counts import DiagnosisCounts
 from tasks.history.availability import measure_availability
 from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.reports.history.history_page import history_page
-from tasks.reports.history.history_text import change_lines, table_of_findings, table_of_metrics
+from tasks.reports.history.history_text import change_lines, table_of_metrics
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
 from tests.tasks.history.recorded import FIGURES, METRICS, month, nights, open_incident, rebuilt
 from tests.tasks.reports.folders import ATTACK
@@ -45,25 +44,6 @@ def test_the_script_gets_a_list_per_figure() -> None:
     }
     assert (data["incidents"][0]["opened"], data["incidents"][0]["closed"]) == (1, None)
     assert len(data["metrics"]) == len(METRICS)
-    assert data["anchor"] == {"faithfulness": [7100] * 12}
-    lost = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2]
-    assert data["diagnosis"]["passage missing"] == lost
-    expected = {"key points": [900] * 12, "lost by the index": lost, "lost by the generator": [3] * 12}
-    assert data["key_points"] == expected
-
-
-def test_key_points_have_a_table_with_a_column_per_run() -> None:
-    before, after = nights(2)
-    diagnosis = after.details.find(DiagnosisCounts)
-    assert diagnosis is not None
-    points = diagnosis.extend(key_points={**(diagnosis.key_points or {}), "index": 1200})
-    after = replace(after, details=after.details.with_findings(points))
-    table = table_of_findings([before, replace(after, details=RunDetails()), after])
-    assert table is not None
-    cells = [[str(cell) for cell in row] for row in table.rows]
-    assert [row[0] for row in cells] == ["key points", "lost by the index", "lost by the generator"]
-    assert cells[1][1:] == ["0", "-", "1,200"]
-    assert table_of_findings([replace(after, details=RunDetails())]) is None
 
 
 def test_runs_with_other_questions_name_the_run_before_and_the_figures_of_the_questions_of_both() -> None:

@@ -62,5 +62,5 @@ def test_the_parts_of_the_report_are_loaded_before_it_is_written(monkeypatch: py
     templates = open_templates()
     monkeypatch.setattr(templates, "get_template", loaded.append)
     load_templates()
-    assert {"report.html.j2", "page.html.j2", "_summary.html.j2", "judge/section.html.j2"} <= set(loaded)
+    assert {"report.html.j2", "page.html.j2", "_summary.html.j2"} <= set(loaded)
     assert [name for name in loaded if not name.endswith(".html.j2")] == []

@@ -5,10 +5,8 @@ import hashlib
 import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,50 +15,7 @@ from metric_core.stages import Stage
 from tasks.reports.run import report_page
 from tasks.reports.run.report_page import script_json, write_report
 from tests.tasks.reports import folders
-
-VOID = {"meta", "link", "input", "wbr", "br"}
-
-
-class Page(HTMLParser):
-    """A parsed report: elements with their attributes, and texts with their elements."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.texts.append((self._open[-1], data))
-
-    def count(self, tag: str) -> int:
-        return sum(found == tag for found, _ in self.elements)
-
-    @property
-    def text(self) -> str:
-        """Text that is visible before any script runs, with normalized white space."""
-        return " ".join("".join(data for tag, data in self.texts if tag not in {"script", "style"}).split())
-
-    @property
-    def data(self) -> Any:
-        """JSON data of the page."""
-        return json.loads(next(text for tag, text in self.texts if tag == "script"))
+from tests.tasks.reports.parsed_page import Page
 
 
 @pytest.fixture(scope="module")
@@ -175,98 +130,6 @@ def test_values_are_drawn_beside_their_numbers(page: Page) -> None:
     assert labels[0] == "3 values from 0 to 1; the fullest of 20 parts is 0 to 0.05 with 1"
 
 
-def test_the_judge_is_named_a_baseline_with_its_note_word_for_word(page: Page) -> None:
-    assert "Baseline judge" in page.text
-    assert folders.NOTE in page.text
-
-
-def test_a_language_model_is_not_called_a_baseline(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["judge"] |= {"backend": "server", "language_model": True}
-    folders.write_json(folder / "run.json", manifest)
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "Baseline" not in text
-    assert folders.NOTE in text
-
-
-@pytest.mark.parametrize(("verdict", "is_said"), [("probability", True), ("binary", False)])
-def test_the_summary_says_what_scores_from_probabilities_are(tmp_path: Path, verdict: str, is_said: bool) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    manifest = json.loads((folder / "run.json").read_text())
-    stages = {**manifest["stages"], "verdicts": manifest["stages"]["samples"]}
-    folders.write_json(folder / "run.json", {**manifest, "config": {"verdict": verdict}, "stages": stages})
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert ("Verdicts count as the judge's probabilities: a score such as faithfulness is the mean" in text) is is_said
-
-
-def test_languages_of_rows_and_models_are_shown(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    assert "Languages" not in Page(write_report(folder).read_text(encoding="utf-8")).text
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["judge"] |= {"languages": ["en"]}
-    folders.write_json(folder / "run.json", {**manifest, "languages": {"en": 45, "zh": 3, "und": 1}})
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "English 45, Chinese 3, not clear 1 judge measured on English" in text
-
-
-def test_agreement_of_the_judge_with_people_is_shown(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["judge"] |= {"backend": "server"}
-    folders.write_json(folder / "run.json", manifest)
-    assert "not calibrated: how far" in Page(write_report(folder).read_text(encoding="utf-8")).text
-    facts = {
-        "created": "2026-11-21T16:04:00+00:00",
-        "source": folders.ATTACK,
-        "label": "faithful",
-        "compared": 200,
-        "figures": {"kappa": {"value": 0.61234, "low": 0.5, "high": 0.7}, "auroc": {"value": 0.9}},
-        "applied": True,
-    }
-    note = "the calibration of nv_accuracy of 2026-11-20 does not hold here: it is of other prompts"
-    manifest["calibration"] = {"metrics": {"faithfulness": facts}, "not_covered": [note]}
-    folders.write_json(folder / "run.json", manifest)
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "not calibrated: how far" not in text
-    assert "faithfulness: kappa 0.612 (0.500 to 0.700), AUROC 0.900 (no interval: too few rows or" in text
-    assert "2026-11-21, probabilities mapped by it" in text
-    assert note in text
-
-
-def test_a_baseline_is_named_with_the_rows_that_have_changed(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["baseline"] = {
-        "run_id": "accepted",
-        "folder": "runs/accepted",
-        "rows": {"added": 1, "removed": 0, "changed": 1, "unchanged": 0},
-        "changed_columns": {"response": 1},
-        "rows_changed": [{"row_id": "row-1", "columns": ["response"]}],
-        "means": {"faithfulness": 0.5},
-    }
-    folders.write_json(folder / "run.json", manifest)
-    page = Page(write_report(folder).read_text(encoding="utf-8"))
-    assert "higher is better; +0.250 since the baseline" in page.text
-    assert "runs/accepted 1 row added, 0 rows removed, 1 row changed, 0 rows unchanged (response 1)" in page.text
-    assert {row["id"]: row["changed"] for row in page.data["rows"]} == {"row-1": ["response"], "row-0": []}
-
-
-def test_panel_is_shown_with_its_agreement(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=2)
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["panel"] = [manifest["judge"], manifest["judge"] | {"model": folders.ATTACK}]
-    folders.write_json(folder / "run.json", manifest)
-    summary = json.loads((folder / "summary.json").read_text())
-    numbers: dict[str, Any] = {"agreement": 0.75, "alpha": 0.5, "compared": 1000, "items": 1200}
-    numbers |= {"complete": 1000, "kappa": 0.5, "unlabelled": {}}
-    summary["agreement"] = {"verdicts": {"support": numbers | {"judges": ["a", "b"]}}}
-    folders.write_json(folder / "summary.json", summary)
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "Panel of judges" in text
-    assert "support75 % of pairs of labels equal, Krippendorff's alpha 0.50 (1,000 of 1,200 items)" in text
-
-
 def test_the_report_can_be_written_elsewhere(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     assert write_report(folder, out=tmp_path / "other.html") == tmp_path / "other.html"
@@ -361,28 +224,10 @@ def test_script_json_reads_back(value: str) -> None:
     assert not set("<>&\u2028\u2029") & set(text)
 
 
-def test_the_bias_corrected_mean_stands_below_the_mean(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", 4)
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    entry = {"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}
-    entry |= {"method": "judge error", "reason": "", "labelled": None, "rows": 4}
-    changed = json.dumps({**summary, "bias_corrected": {"faithfulness": entry}})
-    (folder / "summary.json").write_text(changed, encoding="utf-8")
-    text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "Bias-corrected mean ('good') 70.0 % 60.0 to 80.0" in text
-    assert "A bias-corrected mean estimates the mean that labels by people would have" in text
-
-
 def test_templates_are_packaged() -> None:
     names = {entry.name for entry in (files("tasks.reports") / "templates").iterdir()}
     assert {"page.html.j2", "report.html.j2", "comparison.html.j2", "report.css"} <= names
     assert {"dom.js", "evidence.js", "table.js"} <= names
-
-
-def test_the_answer_comes_first_and_the_judge_below(page: Page) -> None:
-    parts = ("Worst metrics", "More on the judge", "Summary", "Judge and provenance", "Rows are ordered by")
-    places = [page.text.index(part) for part in parts]
-    assert places == sorted(places)
 
 
 def test_rows_that_repeat_a_text_are_named_with_the_option_that_allows_for_it(tmp_path: Path) -> None:
@@ -391,3 +236,19 @@ def test_rows_that_repeat_a_text_are_named_with_the_option_that_allows_for_it(tm
     said = "9 of 12 rows repeat a user_input: with --by user_input the interval of recall is 1.7 times as wide"
     folders.write_json(folder / "run.json", {**manifest, "repetition": said})
     assert f"{said}." in Page(write_report(folder).read_text(encoding="utf-8")).text
+
+
+def test_the_answer_comes_first(page: Page) -> None:
+    parts = ("Worst metrics", "Summary", "Rows are ordered by")
+    places = [page.text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(("verdict", "is_said"), [("probability", True), ("binary", False)])
+def test_the_summary_says_what_scores_from_probabilities_are(tmp_path: Path, verdict: str, is_said: bool) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    stages = {**manifest["stages"], "verdicts": manifest["stages"]["samples"]}
+    folders.write_json(folder / "run.json", {**manifest, "config": {"verdict": verdict}, "stages": stages})
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert ("Verdicts count as the judge's probabilities: a score such as faithfulness is the mean" in text) is is_said

@@ -174,8 +174,8 @@ def _advise(
     short = [(question, verdict) for question, verdict in answered if not question.is_long]
     made_for = profile.model or "models that answer such questions"
     end = (
-        f"The profile {profile.name} is for {made_for}: check the model behind it, its chat template and the profile, or "
-        "set canaries = false to use it anyway"
+        f"The profile {profile.name} is for {made_for}: check the model behind it, its chat template and the profile, "
+        "or set canaries = false to use it anyway"
     )
     if not answered:
         return f"No reply has the form that the profile reads, so the model or its template is another. {end}"

@@ -160,7 +160,12 @@ def test_its_verdicts_are_about_the_baseline_of_the_run(nights: Nights) -> None:
     run = nights.run("new", baseline=str(baseline.folder), second_judge=nights.write_judge(SECOND, ()))
     outcome, asked = sentences(other, run)
     assert "second.json" not in outcome
-    assert asked == "no verdicts of a second judge are stored for these two runs: it was asked about another baseline"
+    none = "no verdicts of a second judge are stored for this comparison: the run was evaluated"
+    assert asked == f"{none} with another baseline"
+    alone = nights.run("new", second_judge=nights.write_judge(SECOND, ()))
+    assert sentences(baseline, alone)[-1] == (
+        "the second judge could not be asked: the run has neither a baseline nor a gate"
+    )
 
 
 def test_a_judge_that_cannot_be_asked_is_a_reason(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +201,21 @@ def test_a_gate_near_its_threshold_hangs_on_a_judge_that_another_contradicts(nig
     outcome, _ = gate_sentences(apply_gate(run.folder, CompareOptions(gate=gate)))
     assert "hangs on the judge" in outcome
     assert "with the verdicts of second.json on 12 rows the outcome is another" in outcome
+
+
+def test_the_judge_of_the_run_is_no_second_judge(nights: Nights) -> None:
+    baseline = nights.run("old")
+    same = nights.write_judge(FIRST, range(POOR))
+    run = nights.run("new", baseline=str(baseline.folder), second_judge=same)
+    assert sentences(baseline, run)[-1] == (
+        "the second judge could not be asked: it is the judge of the run; name another one"
+    )
+
+
+def test_a_calibration_asks_no_second_judge() -> None:
+    config = RunConfig.model_validate({"second_judge": "builtin"})
+    assert config.second_judge is not None
+    assert config.without_series().second_judge is None
 
 
 def test_a_run_does_not_launch_its_second_judge() -> None:

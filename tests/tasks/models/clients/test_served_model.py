@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from metric_core.errors import JudgeError
+from metric_core.prompts.judge_questions import ask_verdict
+from metric_core.records import AnswerStatus
+from tasks.models.clients.observed_model import describe_card
 from tasks.models.embedders.openai_embedder import OpenAIEmbedder
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.verifiers.open_served import open_served_verifier
@@ -17,6 +21,8 @@ from tests.tasks.models.judges.openai.fake_server import FULL, FakeServer
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
 from tests.tasks.models.judges.verifiers.verifier_server import VerifierServer
 from tests.waiting import wait_until
+
+CARD = {"owned_by": "llamacpp", "meta": {"n_ctx": 4096, "n_params": 5}}
 
 
 def open_judge() -> object:
@@ -47,3 +53,32 @@ def test_a_model_without_a_user_closes_its_connection(open_model: Callable[[], o
     del opened
     gc.collect()
     wait_until(lambda: not any(thread.is_alive() for thread in threads))
+
+
+@pytest.mark.parametrize(("slots", "most"), [(1, 1), (3, 3), (None, 1)])
+def test_llama_cpp_gets_as_many_requests_at_once_as_it_has_slots(slots: int | None, most: int) -> None:
+    with FakeServer(FULL) as server:
+        server.card, server.slots, server.delay = CARD, slots, 0.01
+        judge = OpenAIJudge(ServerJudgeOptions(urls=(server.url,), concurrency=32))
+        judge.choose(
+            [ask_verdict(f"It takes {minutes} minutes.", "The ferry needs 40 minutes.") for minutes in range(8)]
+        )
+        assert server.most_in_flight == most
+        assert (judge.features.software, judge.features.window) == ("llama.cpp", 4096)
+
+
+def test_llama_cpp_may_take_long_unless_the_options_say_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.models.clients.connection.REPLY_SECONDS", 0.4)
+    question = ask_verdict("It takes 40 minutes.", "It takes long.")
+    with FakeServer(FULL) as server:
+        server.card, server.slots = CARD, 1
+        patient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,)))
+        impatient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,), timeout=0.4, unavailable_timeout=0))
+        server.delay = 0.8
+        assert patient.choose([question])[0].status is AnswerStatus.ANSWERED
+        with pytest.raises(JudgeError, match="no reply within the timeout"):
+            impatient.choose([question])
+
+
+def test_the_window_of_a_start_is_not_part_of_the_model() -> None:
+    assert describe_card({"id": "qwen", **CARD}) == ({"meta": {"n_params": 5}}, 4096)

@@ -93,6 +93,7 @@ class FakeServer:
         self.say_of_itself: Say = lambda _body: None
         self.say_of_a_probe: Say = lambda _body: None
         self.card: dict[str, Any] = {}
+        self.slots: int | None = None
         self.out_of_order = False
         self.stumbles_over: str | None = None
         self.fails: Callable[[str, dict[str, Any]], int | None] = lambda _path, _body: None
@@ -150,6 +151,7 @@ class FakeServer:
         app.router.add_get("/health", self._version)
         app.router.add_get("/version", self._version)
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/props", self._properties)
         app.router.add_post("/tokenize", self._tokenize)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/chat/completions/batch", self._chat_with_several)
@@ -169,6 +171,12 @@ class FakeServer:
 
     async def _version(self, _request: web.Request) -> web.Response:
         return web.json_response({"version": "0.33.0"})
+
+    async def _properties(self, _request: web.Request) -> web.Response:
+        """Tell the number of slots as llama.cpp does, if there is one."""
+        if self.slots is None:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        return web.json_response({"total_slots": self.slots})
 
     async def _metrics(self, _request: web.Request) -> web.Response:
         """Return the counters of two engines in the words of vLLM, if the server has the ability `counters`."""
