@@ -193,15 +193,12 @@ def test_a_run_stops_at_its_budget_and_continues_with_a_larger_one(
     own |= {"prices": {"prompt": 1.0, "output": 1000.0, "currency": "EUR"}}
     whole = read(evaluate(tmp_path / "whole", **own), "run.json")
     needed = len(server.asked)
-    assert whole["cost"]["output"] == pytest.approx(0.01 * needed)
-    assert whole["cost"]["total"] == pytest.approx(0.01 * needed + whole["usage"]["prompt_tokens"] / 1e6)
-    assert f"{0.01 * needed:.2f}" in (tmp_path / "whole" / "run" / "report.html").read_text(encoding="utf-8")
+    assert whole["usage"]["requests"] == needed
     with pytest.raises(BudgetSpentError, match=r"the budget of 0\.05 EUR is spent: 0\.05\d* EUR for"):
         evaluate(tmp_path / "run", **own, budget=0.05)
     stopped = read(tmp_path / "run" / "run", "run.json")
     asked = len(server.asked) - needed
     assert (stopped["status"], stopped["usage"]["requests"]) == ("stopped", asked)
-    assert stopped["cost"]["output"] == pytest.approx(0.01 * asked)
     assert 5 <= asked < needed
     (flow_run,) = flow_runs_of(stopped["run_id"])
     assert (flow_run.state_name, flow_run.state_type) == ("Budget spent", StateType.FAILED)
@@ -286,6 +283,5 @@ def test_a_metric_that_needs_no_model_is_computed_although_no_server_answers(tmp
         assert read(run, "summary.json")["metrics"][0]["scored"] == len(ROWS)
         manifest = read(run, "run.json")
         assert (manifest["judge"]["backend"], manifest["embedder"]) == ("none", None)
-        assert "No metric of this run asks a judge." in (run / "report.html").read_text(encoding="utf-8")
     with pytest.raises(JudgeError, match="cannot be reached"):
         evaluate(tmp_path / "asked", metrics=("faithfulness",), judge=nowhere)

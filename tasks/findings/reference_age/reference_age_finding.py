@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from metric_core.errors import AssayError
 from metric_core.records import Direction, Status
 from metric_core.stages import Stage
 from metric_core.statistics.comparison import ChangeOutcome
@@ -21,7 +22,9 @@ from tasks.findings.reference_age.reference_dates import (
     format_day,
     read_dates,
 )
+from tasks.options.metric_settings import MetricSettings
 from tasks.record.findings import FindingMap
+from tasks.record.run_record import MetricRecord
 
 _QUESTION = "a reference that is no longer true calls a right answer wrong: check the old ones"
 
@@ -97,7 +100,7 @@ def how_to_read(run: RunRecords) -> Iterator[str]:
 def compare(rows: ComparedRows) -> ComparedAges | None:
     """Return the metrics that are worse where references are older; None without any."""
     run = rows.pair.b.run
-    wanted = {request.key for request in about_references(run.requests)}
+    wanted = {metric.key for metric in run.record.metrics if _is_about_references(metric)}
     worse = [each for each in rows.metrics if each.verdict is ChangeOutcome.WORSE and each.metric in wanted]
     dates = read_dates(rows.pair.b.samples(), date_column(run.record)) if worse else {}
     scores = {}
@@ -112,6 +115,15 @@ def compare(rows: ComparedRows) -> ComparedAges | None:
         )
     effects = find_age_effects(scores)
     return ComparedAges(effects) if effects else None
+
+
+def _is_about_references(metric: MetricRecord) -> bool:
+    """Return whether a metric reads references; False for one that is not installed here."""
+    try:
+        request = MetricSettings(name=metric.installed, parameters=metric.parameters, key=metric.key).request()
+    except AssayError:
+        return False
+    return bool(about_references([request]))
 
 
 def sentences(comparison: RunComparison) -> Iterator[str]:

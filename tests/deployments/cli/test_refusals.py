@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("a server was started")
 
     verbs = [f"deployments.cli.{verb}" for verb in ("run", "rerun", "calibrate", "serve", "alert")]
-    for module in (*verbs, "deployments.eval_hub.job_verb"):
+    for module in verbs:
         monkeypatch.setattr(f"{module}.start_server", refuse)
     monkeypatch.setattr("deployments.registry.apply.get_client", refuse)
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
@@ -35,9 +35,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("mine").mkdir()
     Path("mine", "thesis.txt").touch()
     Path("gate.toml").write_text('absolute = ["faithfulnes.mean >= 0.8"]', encoding="utf-8")
-    job = {"id": "1", "benchmark_id": "b", "model": {"url": "http://127.0.0.1:9", "name": "m"}}
-    parameters = {"metrics": ["faithfulness"], "data_path": "rows.jsonl"}
-    Path("job.json").write_text(json.dumps({**job, "parameters": parameters}), encoding="utf-8")
     return tmp_path
 
 
@@ -67,8 +64,6 @@ CASES: list[tuple[str, str, int, str]] = [
     ("deploy c.toml", 'metrics = ["faithfulness"]\n[deploy]\ngate = "gate.toml"', 2, "Did you mean faithfulness?"),
     ("calibrate rows.jsonl --label stars", "", 3, "no column 'stars'"),
     ("calibrate rows.jsonl --label label -m string_similarity --out mine", "", 5, "not a run's"),
-    ("job job.json --data . --out mine", "", 5, "holds files that are not a run's"),
-    ("job job.json --data . --results mine", "", 5, "the results mine cannot be written"),
     ("compare a b --html mine", "", 5, "is a folder, not a file"),
 ]
 

@@ -127,11 +127,6 @@ def test_every_path_of_a_file_is_relative_to_it(tmp_path: Path) -> None:
     assert config.calibration == "latest"
 
 
-def test_the_path_of_traces_is_relative_to_the_file(tmp_path: Path) -> None:
-    (tmp_path / "assay.toml").write_text('source = "traces:spans.jsonl"\n')
-    assert load_config(tmp_path / "assay.toml", {}).source == f"traces:{tmp_path}/spans.jsonl"
-
-
 @pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name", "~/data.jsonl"])
 def test_urls_are_left_unchanged(tmp_path: Path, source: str) -> None:
     assert load_config(write(tmp_path, f'source = "{source}"')).source == source

@@ -182,7 +182,7 @@ def test_datasets_lie_where_the_deployment_says(tmp_path: Path) -> None:
         check_dataset(RunConfig(source=source, deploy=DeploySettings(datasets=datasets)), dataset)
 
     check("s3://bucket/handbook/1.csv", datasets="s3://bucket/handbook")
-    check(f"traces:{tmp_path}/b.jsonl", source=str(tmp_path / "a.jsonl"))
+    check(f"{tmp_path}/b.jsonl", source=str(tmp_path / "a.jsonl"))
     check("retriever:")
     for dataset in (
         "s3://bucket/other/1.csv",

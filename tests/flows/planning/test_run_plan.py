@@ -89,8 +89,8 @@ def test_a_source_on_this_machine_is_recorded_with_its_absolute_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = [locate(source) for source in ("a.jsonl", "traces:a", "hub:owner/name", "s3://bucket/a.jsonl", None)]
-    assert found == [f"{tmp_path}/a.jsonl", f"traces:{tmp_path}/a", "hub:owner/name", "s3://bucket/a.jsonl", None]
+    found = [locate(source) for source in ("a.jsonl", "hub:owner/name", "s3://bucket/a.jsonl", None)]
+    assert found == [f"{tmp_path}/a.jsonl", "hub:owner/name", "s3://bucket/a.jsonl", None]
 
 
 def test_a_plan_is_checked(source: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from deployments.cli._support.doctor_checks import check_judge_servers
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
@@ -17,13 +16,11 @@ from metric_core.errors import JudgeError
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.findings.robustness.robustness_finding import gate_sentences, metric_sentences
 from tasks.findings.robustness.second_judge_record import SecondJudgeRecord
-from tasks.metering.cost import CostRecord
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import says
-from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
@@ -221,16 +218,3 @@ def test_a_calibration_asks_no_second_judge() -> None:
 def test_a_run_does_not_launch_its_second_judge() -> None:
     with pytest.raises(ValueError, match="start it with `assay judge start`"):
         RunConfig.model_validate({"second_judge": {"launch": {"python": "python3", "model": "judge"}}})
-
-
-def test_the_second_judge_is_counted_in_the_cost(nights: Nights) -> None:
-    baseline = nights.run("old")
-    with FakeServer() as server:
-        server.say = lambda _body: {"content": "yes", "usage": {"prompt_tokens": 90, "completion_tokens": 10}}
-        second = {"backend": "server", "server": {"urls": [server.url], "prices": {"output": 1000.0}}}
-        run = nights.run("new", baseline=str(baseline.folder), second_judge=second)
-        checks = check_judge_servers(RunConfig.model_validate({"second_judge": second}))
-        assert [check.name for check in checks if check.name == "second judge"] == ["second judge"]
-    cost = run.record.find(CostRecord)
-    assert cost is not None
-    assert cost.total == pytest.approx(0.01 * record_of(run).questions) == pytest.approx(0.01 * 2 * MOST)
