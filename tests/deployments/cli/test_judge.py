@@ -153,6 +153,14 @@ def test_a_judge_is_started_with_the_flags_of_its_profile(assay: Assay, config: 
     assert any("--runner" in path.read_text(errors="replace") for path in record if path.is_file())
 
 
+def test_without_a_gpu_llama_cpp_is_installed(assay: Assay, tmp_path: Path) -> None:
+    shown = assay("judge", "install", str(tmp_path / "environment"), "--cpu", "--dry-run")
+    assert shown.code == 0
+    assert "llama.cpp: xllamacpp 20" in shown.out
+    assert "about 34 MB to download" in shown.out
+    assert not (tmp_path / "environment").exists()
+
+
 def test_install_says_what_it_would_download(assay: Assay, tmp_path: Path) -> None:
     shown = assay("judge", "install", str(tmp_path / "environment"), "--no-gpu-check", "--dry-run")
     assert shown.code == 0
