@@ -68,8 +68,7 @@ def test_whole_rows_are_judged_no_cell_fails_and_the_time_is_known_before(
     assert "at what was measured when the judge was started (reads" in assay("plan", str(config))
     print(assay("run", str(config), "--verbose"))
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
-    failed = {name: metric["failed"] for name, metric in summary["metrics"].items() if metric["failed"]}
-    assert not failed
+    assert {metric["metric"]: metric["reasons"] for metric in summary["metrics"] if metric["failed"]} == {}
     usage = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["usage"]
     print(f"{llama.speed}; {usage}")
     assert usage["cached_tokens"] > usage["prompt_tokens"] / 2  # beginnings are read once
