@@ -54,7 +54,7 @@ _PAIRED, _VERIFYING = 0.75, 0.12
 _SHARED = ("python", "container", "entry", "environment", "host", "start_timeout")
 """Launch settings that the verifier of a pair has in common with the other server."""
 
-app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM, llama.cpp).", no_args_is_help=True)
+app = VerbGroup(help="Install, launch, inspect or try a judge server.", no_args_is_help=True)
 
 
 def _say(sentence: str) -> None:

@@ -51,7 +51,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     "Servers and storage": {
         "store": "Show or check the stored tables and cached answers.",
         "prune": "Remove unused rows and answers, old runs and old entries.",
-        "judge": "Install, launch, inspect or try a judge server (vLLM).",
+        "judge": "Install, launch, inspect or try a judge server.",
         "server": "Inspect or stop the local Prefect server that runs share.",
     },
 }
