@@ -55,6 +55,10 @@ test-served *options:
 test-simulations *options:
     pytest --numprocesses 2 --dist loadfile -m simulation tests/deployments tests/examples tests/flows tests/metric_core tests/tasks {{ options }}
 
+# Run all tests in copies without some findings and without the rooms behind doors, 20 minutes; options go to pytest
+test-removals *options:
+    pytest -m removal tests/examples {{ options }}
+
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:
     ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -m "simulation or not served" {{ options }}

@@ -24,6 +24,7 @@ from tests.sharing import ensure_local_server, prepare_home
 pytest_plugins = ("pytester",)
 
 SKIPPED_UNLESS_SELECTED = {
+    "removal": "runs all tests without some rooms: run it with `just test-removals`",
     "served": "takes minutes: run it with `just test-served`",
     "simulation": "draws samples, plays nights, or judges what people judged: run it with `just test-simulations`",
 }

@@ -201,14 +201,14 @@ def test_without_a_finding_the_rest_works(name: str, server_home: Path, tmp_path
     check_types(copy)
 
 
-@pytest.mark.served
+@pytest.mark.removal
 @pytest.mark.parametrize("gone", SEPARATIONS, ids=["-".join(gone) for gone in SEPARATIONS])
 def test_without_some_findings_the_tests_of_the_others_pass(gone: Sequence[str], tmp_path: Path) -> None:
     copy = copy_without_findings(gone, tmp_path / "copy", *BESIDE_PACKAGES)
     check_tests(copy, *own_tests(room for name, room in ROOMS.items() if name not in gone))
 
 
-@pytest.mark.served
+@pytest.mark.removal
 def test_without_all_findings_and_rooms_types_check_and_the_other_tests_pass(tmp_path: Path) -> None:
     copy = copy_without_findings(ROOMS, tmp_path / "copy", *BESIDE_PACKAGES, doors=DOORS.values())
     for path in SHARED_TESTS:
