@@ -36,6 +36,14 @@ def test_a_language_model_is_not_called_a_baseline(tmp_path: Path) -> None:
     assert folders.NOTE in text
 
 
+def test_a_cascade_is_named(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["judge"] |= {"backend": "cascade"}
+    folders.write_json(folder / "run.json", manifest)
+    assert "Cascade of two judges" in Page(write_report(folder).read_text(encoding="utf-8")).text
+
+
 def test_languages_of_rows_and_models_are_shown(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     assert "Languages" not in Page(write_report(folder).read_text(encoding="utf-8")).text
