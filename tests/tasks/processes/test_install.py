@@ -65,7 +65,7 @@ def test_a_pinned_vllm_is_installed_once_and_only_with_its_hash(tmp_path: Path) 
 
     (tmp_path / "vllm-0.32.0-py3-none-any.whl").unlink()
     install_backend(VLLM, folder, Pins.read(tmp_path / "pins.txt"), said.append)
-    assert said[-1] == "vLLM 0.32.0 is installed already"
+    assert said[-1] == "vLLM (vllm 0.32.0) is installed already"
 
     install_backend(VLLM, folder, write_pins(tmp_path, "0.33.0"), said.append)
     assert installed_version(python, "vllm") == "0.33.0"

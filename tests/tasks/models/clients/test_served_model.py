@@ -3,6 +3,7 @@
 import gc
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -59,10 +60,10 @@ def test_a_model_without_a_user_closes_its_connection(open_model: Callable[[], o
 def test_llama_cpp_gets_as_many_requests_at_once_as_it_has_slots(slots: int | None, most: int) -> None:
     with FakeServer(FULL) as server:
         server.card, server.slots, server.delay = CARD, slots, 0.01
-        judge = OpenAIJudge(ServerJudgeOptions(urls=(server.url,), concurrency=32))
-        judge.choose(
-            [ask_verdict(f"It takes {minutes} minutes.", "The ferry needs 40 minutes.") for minutes in range(8)]
-        )
+        with closing(OpenAIJudge(ServerJudgeOptions(urls=(server.url,), concurrency=32))) as judge:
+            judge.choose(
+                [ask_verdict(f"It takes {minutes} minutes.", "The ferry needs 40 minutes.") for minutes in range(8)]
+            )
         assert server.most_in_flight == most
         assert (judge.features.software, judge.features.window) == ("llama.cpp", 4096)
 
@@ -70,10 +71,11 @@ def test_llama_cpp_gets_as_many_requests_at_once_as_it_has_slots(slots: int | No
 def test_llama_cpp_may_take_long_unless_the_options_say_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.models.clients.connection.REPLY_SECONDS", 0.4)
     question = ask_verdict("It takes 40 minutes.", "It takes long.")
-    with FakeServer(FULL) as server:
+    with FakeServer(FULL) as server, ExitStack() as stack:
         server.card, server.slots = CARD, 1
-        patient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,)))
-        impatient = OpenAIJudge(ServerJudgeOptions(urls=(server.url,), timeout=0.4, unavailable_timeout=0))
+        patient = stack.enter_context(closing(OpenAIJudge(ServerJudgeOptions(urls=(server.url,)))))
+        hasty = ServerJudgeOptions(urls=(server.url,), timeout=0.4, unavailable_timeout=0)
+        impatient = stack.enter_context(closing(OpenAIJudge(hasty)))
         server.delay = 0.8
         assert patient.choose([question])[0].status is AnswerStatus.ANSWERED
         with pytest.raises(JudgeError, match="no reply within the timeout"):
