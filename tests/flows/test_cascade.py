@@ -168,7 +168,6 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     [line] = cascade_lines(after.record.cascade, after.summary.find_all(CascadeCounts))
     assert "cheap.json gave 60 of 80 verdicts alone (75 % saved)" in line
     assert "0 of 60 labels of faithfulness" in line
-    assert "cheap.json gave 60 of 80" in (after.folder / "report.html").read_text("utf-8")
     voters = Counter(tuple(vote["judge"] for vote in row["panel"]) for row in verdicts_of(after).values())
     assert voters == {(CHEAP,): sure, (CHEAP, DEAR): UNSURE}
     assert {row: each["verdict"] for row, each in verdicts_of(after).items()} == {
