@@ -129,11 +129,18 @@ def compare_rows_of_run(
         RunFolderError: A folder does not hold a finished run.
         ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the run.
     """
+    pair, rules, options = _open_runs(gate, run, baseline, match)
+    return _compare_rows(_GatedRuns(pair, _read_earlier(pair, rules, is_recorded=False)), rules, options)
+
+
+def _open_runs(
+    gate: GateSettings | None, run: Path, baseline: Path | None, match: str | None
+) -> tuple[RunPair, Gate | None, CompareOptions]:
+    """Return a run with its baseline, the rules that can be applied to them, and how the run groups its rows."""
     before, after = None if baseline is None else FinishedRun(baseline), FinishedRun(run)
     options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
     rules = None if gate is None else gate.gate() if before is not None else gate.gate().without_baseline()
-    pair = RunPair.from_runs(before, after, options.matching)
-    return _compare_rows(_GatedRuns(pair, _read_earlier(pair, rules, is_recorded=False)), rules, options)
+    return RunPair.from_runs(before, after, options.matching), rules, options
 
 
 def _find_changed(finder: SideFinder, metrics: Sequence[MetricComparison]) -> dict[str, ChangedSide]:
@@ -274,10 +281,7 @@ def find_unsettled_rows(
         RunFolderError: A folder does not hold a finished run.
         ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the runs.
     """
-    before, after = None if baseline is None else FinishedRun(baseline), FinishedRun(run)
-    options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
-    rules = gate.gate() if before is not None else gate.gate().without_baseline()
-    pair = RunPair.from_runs(before, after, options.matching)
+    pair, rules, options = _open_runs(gate, run, baseline, match)
     columns = {column.metric: column for column in pair.columns()}
     earlier = _read_earlier(pair, rules, is_recorded=False) if _adds_up_nights(rules) else RunsBefore()
     checked = _apply_rules(rules, _GatedRuns(pair, earlier), [*columns.values()], options)
