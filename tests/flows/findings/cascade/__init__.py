@@ -1,0 +1,1 @@
+"""Tests of `tasks.findings.cascade` with whole runs."""
