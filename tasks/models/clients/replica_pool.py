@@ -257,7 +257,7 @@ class ReplicaPool:
             await self._retry(lane, jobs, reply)
         else:
             self._part(jobs)
-            if reply.is_answer or reply.status in NO_SUCH_ENDPOINT:
+            if lane.takes_several and (reply.is_answer or reply.status in NO_SUCH_ENDPOINT):
                 lane.takes_several = False
                 logger.warning("%s does not answer several conversations in one request any more", lane.replica.url)
             if reply.status >= 500:
