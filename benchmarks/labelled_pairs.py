@@ -118,7 +118,7 @@ PAIRS: dict[str, tuple[Callable[[], Iterator[Pair]], int]] = {
     "verdict of citations": (citations, LONGEST),
     "usefulness_for_reference": (lambda: usefulness(for_response=False), LONGEST),
     "usefulness_for_response": (lambda: usefulness(for_response=True), LONGEST),
-    "key_point": (key_points, LONGEST),
+    "key_point": (key_points, 2 * LONGEST),
     "passage_relevance": (passage_relevance, LONGEST),
     "accuracy_1": (lambda: accuracy(QuestionKind.ACCURACY_1), LONGEST),
     "accuracy_2": (lambda: accuracy(QuestionKind.ACCURACY_2), LONGEST),
