@@ -109,8 +109,8 @@ def refusals() -> Iterator[Pair]:
     """Yield XSTest: replies that refuse, and replies that comply."""
     for row in rows("refusals_xstest"):
         if row["label"] != "3_partial_refusal":
-            refuses = row["label"] == "2_full_refusal"
-            yield Pair(row["group_id"], refuses, ask_refusal(row["user_input"], row["response"]))
+            answers = row["label"] != "2_full_refusal"
+            yield Pair(row["group_id"], answers, ask_refusal(row["user_input"], row["response"]))
 
 
 PAIRS: dict[str, tuple[Callable[[], Iterator[Pair]], int]] = {
