@@ -51,6 +51,8 @@ def is_in(module: str, folders: Iterable[str]) -> bool:
     return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
 
 
+LEAKS = ("leaked_claims", "leaked_passages")
+
 ROOMS = {
     "traces": Room(
         ("tasks/sources/traces", "deployments/trace_receiver"),
@@ -74,6 +76,19 @@ ROOMS = {
             "benchmarks/index_receipt.py",
             "tests/deployments/served/test_chain_checks_index.py",
             "tests/flows/test_guard_index.py",
+        ),
+    ),
+    "leaks": Room(
+        (
+            "tasks/leaks",
+            "metric_core/metrics/leaks.py",
+            *(f"{folder}/{name}.md" for folder in ("metric_core/metrics", "docs/metrics") for name in LEAKS),
+        ),
+        ("findings.leaks", *(f"metrics.{name}" for name in LEAKS)),
+        (
+            "benchmarks/leaks.py",
+            "tests/flows/monitoring/test_leaks_alert.py",
+            "tests/metric_core/metrics/test_leaks.py",
         ),
     ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
