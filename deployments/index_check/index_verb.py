@@ -13,6 +13,7 @@ from deployments.cli._support.print_document import print_document
 from deployments.cli._support.verb import VerbGroup
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
+from tasks.documents.blocks import Line, Tone, own
 from tasks.index_receipt.index_comparison import CheckRequest, check_index
 from tasks.index_receipt.receipt_words import blocks_of_check, content_of_check, headline
 from tasks.options.source_options import SourceOptions
@@ -105,7 +106,8 @@ def check(
     if as_json:
         stdout.print_json(json.dumps(content_of_check(checked)))
     else:
-        print_document(stdout, blocks)
+        told = own(headline(checked), Tone.BAD if checked.beyond else Tone.GOOD)
+        print_document(stdout, [Line(told, is_strong=True), *blocks])
         for path in filter(None, (receipt, html)):
             stdout.print(f"wrote {shorten_path(path)}")
     if checked.beyond:

@@ -111,7 +111,7 @@ def without_rules(encoded: bytes) -> bytes:
     >>> without_rules(b"Prices-----|none")
     b'Prices|none'
     """
-    return encoded.translate(None, b"-=").replace("─".encode(), b"")
+    return encoded.translate(None, b"-=^~").replace("─".encode(), b"")
 
 
 def split_pieces(encoded: bytes) -> list[bytes]:

@@ -158,9 +158,10 @@ class _Open:
         overlap = count_overlap(self._before, encoded)
         pieces = split_pieces(encoded)
         if overlap <= len(pieces[0]):
-            short = 0 if overlap else count_short_overlap(self._before, pieces[0])
+            short = 0 if overlap else count_short_overlap(self._before, encoded)
             if short and len(pieces) > 1:
-                self._doubtful.append((self._last + pieces[0], self._last + pieces[0][short:]))
+                other = self._last + pieces[0][short:] if short <= len(pieces[0]) else b""
+                self._doubtful.append((self._last + pieces[0], other))
             pieces[0] = self._last + pieces[0][overlap:]
         elif len(pieces) > 1:  # both parts are in the other text as a whole
             pieces[0] = b""
@@ -171,10 +172,12 @@ class _Open:
     @property
     def contents(self) -> tuple[int, int]:
         """The digests of its pieces, without and with overlaps that are so short that they may be chance."""
-        pieces = {*self._pieces, self._last}
-        others = (pieces - {each for each, _ in self._doubtful}) | {each for _, each in self._doubtful}
+        pieces = Counter((*self._pieces, self._last))
         first = _sum_pieces(pieces)
-        return first, _sum_pieces(others) if self._doubtful else first
+        if not self._doubtful:
+            return first, first
+        others = pieces - Counter(piece for piece, _ in self._doubtful)
+        return first, _sum_pieces({*others, *(piece for _, piece in self._doubtful)})
 
 
 def _sum_pieces(pieces: Iterable[bytes]) -> int:

@@ -25,10 +25,9 @@ def headline(checked: CheckedIndex) -> str:
 
 
 def blocks_of_check(checked: CheckedIndex) -> Iterator[Block]:
-    """Yield the result of a check as blocks."""
+    """Yield the result of a check as blocks, without its headline."""
     sizes = " -> ".join(f"{documents:,} documents, {chunks:,} chunks" for documents, chunks in checked.sizes)
     yield Line(own(sizes))
-    yield Line(own(headline(checked), Tone.BAD if checked.beyond else Tone.GOOD), is_strong=True)
     if checked.findings:
         yield findings_table(checked.findings)
     if checked.touched is None:
