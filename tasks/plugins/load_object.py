@@ -43,6 +43,8 @@ class Group(StrEnum):
     READERS = "rag_assay.readers"
     VERBS = "rag_assay.verbs"
     FINDINGS = "rag_assay.findings"
+    INDEX_CHECKS = "rag_assay.index_checks"
+    REBUILD_GUARDS = "rag_assay.rebuild_guards"
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,19 +118,37 @@ def as_passage(item: Any) -> RetrievedPassage | None:
         return RetrievedPassage(item)
     if not isinstance(item, Mapping):
         return None
-    mark, own = _SERIALIZED
-    item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
-    inner = _first_object(item, _INNER_KEYS)
-    fields = {**inner, **{key: each for key, each in item.items() if key not in _INNER_KEYS}}
-    metadata = _first_object(fields, _METADATA_KEYS)  # which holds the text in Pinecone
-    texts = (_text(held.get(key)) for held in (fields, metadata) for key in TEXT_KEYS)
-    text = next((text for text in texts if text is not None), None)
+    fields = _own_fields(item)
+    text = text_of(fields)
+    if text is None:
+        text = text_of(_first_object(fields, _METADATA_KEYS))  # which holds the text in Pinecone
     name = _name(fields)
     if text is None and name is None:
         return None
     return RetrievedPassage(
         text, name, next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
     )
+
+
+def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of the object of a passage, with those of the objects in it that hold the passage or say more.
+
+    >>> flat_fields({"id": 7, "payload": {"text": "Rain.", "metadata": {"source": "rain.md"}}})
+    {'source': 'rain.md', 'text': 'Rain.', 'id': 7}
+    """
+    fields = _own_fields(item)
+    metadata = _first_object(fields, _METADATA_KEYS)
+    if not metadata:
+        return fields
+    return {**metadata, **{key: each for key, each in fields.items() if each is not metadata}}
+
+
+def text_of(fields: Mapping[str, Any]) -> str | None:
+    """Return the text among the fields of a passage; None without one."""
+    for key in TEXT_KEYS:
+        if key in fields and (text := _text(fields[key])) is not None:
+            return text
+    return None
 
 
 def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
@@ -160,9 +178,21 @@ def find_companions(column: str, value: Any) -> Iterable[str]:
     return companions(column, passages or ())
 
 
+def _own_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    mark, own = _SERIALIZED
+    item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
+    if item.keys().isdisjoint(_INNER_KEYS):
+        return item
+    inner = _first_object(item, _INNER_KEYS)
+    outer = {key: each for key, each in item.items() if key not in _INNER_KEYS or not isinstance(each, Mapping)}
+    return {**inner, **outer}
+
+
 def _text(value: Any) -> str | None:
-    value = value.get(_INNER_TEXT) if isinstance(value, Mapping) else value
-    return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value
+    inner = value.get(_INNER_TEXT) if isinstance(value, Mapping) else None
+    return inner if isinstance(inner, str) else None
 
 
 def _name(fields: Mapping[str, object]) -> str | None:
@@ -176,7 +206,10 @@ def _name(fields: Mapping[str, object]) -> str | None:
 
 
 def _first_object(fields: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
-    return next((fields[key] for key in keys if isinstance(fields.get(key), Mapping)), {})
+    for key in keys:
+        if key in fields and isinstance(value := fields[key], Mapping):
+            return value
+    return {}
 
 
 def _number(value: Any) -> float | None:
