@@ -14,25 +14,12 @@ from metric_core.metrics.leaks import LEAKED_CLAIMS, LEAKED_PASSAGES, find_allow
 from metric_core.schemas import SAMPLES
 from tasks.findings.finding import WrittenRows
 from tasks.record.findings import FindingPart
-from tasks.record.part import Part
 from tasks.rows.records import read_samples_table
 from tasks.runs.row_grouping import ROW_ID
 from tasks.runs.run_folder import RunFolder
 
 MOST_DOCUMENTS = 20
 """Maximum number of documents that are named."""
-
-
-class LeakedDocument(Part):
-    """A document, or a passage of one, that was retrieved for askers who may not see it.
-
-    Args:
-        id: Id of the retrieved passage.
-        passages: Number of times that it was retrieved for them.
-    """
-
-    id: str
-    passages: int = Field(ge=0)
 
 
 class LeakCounts(FindingPart):
@@ -43,7 +30,7 @@ class LeakCounts(FindingPart):
         leaking: Those with a passage that the asker may not see.
         passages: Number of such passages.
         claiming: Rows whose response has a claim that only such a passage supports, as far as it is known.
-        documents: The documents with the most such passages.
+        documents: Id -> number of such passages, of the documents with the most.
         more_documents: Number of the others.
         unnamed: Number of such passages without an id.
         unknown: Reason -> number of rows whose permissions are not known for it.
@@ -55,7 +42,7 @@ class LeakCounts(FindingPart):
     leaking: int = Field(ge=0)
     passages: int = Field(ge=0)
     claiming: int = Field(ge=0)
-    documents: tuple[LeakedDocument, ...]
+    documents: dict[str, int]
     more_documents: int = Field(ge=0)
     unnamed: int = Field(ge=0)
     unknown: dict[str, int]
@@ -67,6 +54,8 @@ def count_leaks(rows: WrittenRows) -> Iterator[LeakCounts]:
     request = requests.get(LEAKED_PASSAGES.name)
     if request is None:
         return
+    stated = requests.get(LEAKED_CLAIMS.name)
+    claims = () if stated is None else rows.folder.read_scores(stated.key)
     known, unknown, leaking = 0, Counter[str](), set[str]()
     for row_id, score in rows.folder.read_scores(request.key):
         known += score.value is not None
@@ -81,8 +70,8 @@ def count_leaks(rows: WrittenRows) -> Iterator[LeakCounts]:
         rows=known,
         leaking=len(leaking),
         passages=ids.total(),
-        claiming=_count_claiming(rows.folder, requests.get(LEAKED_CLAIMS.name)),
-        documents=tuple(LeakedDocument(id=name, passages=count) for name, count in shown),
+        claiming=sum(bool(score.value) for _, score in claims),
+        documents=dict(shown),
         more_documents=len(named) - len(shown),
         unnamed=ids[None],
         unknown=dict(unknown.most_common()),
@@ -97,7 +86,3 @@ def _leaked_ids(folder: RunFolder, request: MetricRequest, leaking: Collection[s
             allowed = find_allowed(request.values, Evidence(sample))
             if isinstance(allowed, Sequence):
                 yield from (name for name, may_see in zip(passage_ids(sample), allowed, strict=True) if not may_see)
-
-
-def _count_claiming(folder: RunFolder, request: MetricRequest | None) -> int:
-    return 0 if request is None else sum(bool(score.value) for _, score in folder.read_scores(request.key))

@@ -42,7 +42,7 @@ def section(run: RunRecords) -> Sequence[Block] | None:
         return None
     blocks: list[Block] = []
     if found.documents:
-        rows = [(each.id, f"{each.passages:,}") for each in found.documents]
+        rows = [(name, f"{count:,}") for name, count in found.documents.items()]
         blocks.append(make_table(("document", "retrieved for askers who may not see it"), rows))
     if found.unknown:
         blocks.append(Items((own(f"Permissions are not known of {_unknown(found)}."),)))
@@ -57,7 +57,7 @@ def figures(run: RunRecords) -> Iterator[Figure]:
 
 
 def _name_documents(found: LeakCounts) -> str:
-    named = [f"{each.id} ({each.passages:,})" for each in found.documents[:_NAMED]]
+    named = [f"{name} ({count:,})" for name, count in [*found.documents.items()][:_NAMED]]
     more = len(found.documents) - len(named) + found.more_documents
     if more:
         named.append(f"{more:,} more")

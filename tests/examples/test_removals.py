@@ -69,15 +69,6 @@ ROOMS = {
             "tests/deployments/served/test_chain_after_rebuild.py",
         ),
     ),
-    "index-check": Room(
-        ("tasks/index_receipt", "deployments/index_check", "flows/guard_index.py"),
-        ("verbs.index", "findings.index_receipt", "rebuild_guards.index_receipt"),
-        (
-            "benchmarks/index_receipt.py",
-            "tests/deployments/served/test_chain_checks_index.py",
-            "tests/flows/test_guard_index.py",
-        ),
-    ),
     "leaks": Room(
         (
             "tasks/leaks",
@@ -89,6 +80,15 @@ ROOMS = {
             "benchmarks/leaks.py",
             "tests/flows/monitoring/test_leaks_alert.py",
             "tests/metric_core/metrics/test_leaks.py",
+        ),
+    ),
+    "index-check": Room(
+        ("tasks/index_receipt", "deployments/index_check", "flows/guard_index.py"),
+        ("verbs.index", "findings.index_receipt", "rebuild_guards.index_receipt"),
+        (
+            "benchmarks/index_receipt.py",
+            "tests/deployments/served/test_chain_checks_index.py",
+            "tests/flows/test_guard_index.py",
         ),
     ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),

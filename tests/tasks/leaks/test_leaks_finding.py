@@ -12,7 +12,7 @@ from flows.evaluate import evaluate
 from metric_core.errors import PluginError
 from tasks.findings.finding import RunRecords
 from tasks.findings.table import cautions_of, figures_of, lines_of
-from tasks.leaks.leak_counts import MOST_DOCUMENTS, LeakCounts, LeakedDocument
+from tasks.leaks.leak_counts import MOST_DOCUMENTS, LeakCounts
 from tasks.options.metric_settings import MetricSettings
 from tasks.plugins.metric_lookup import parse_metric
 from tasks.runs.finished_run import FinishedRun
@@ -58,7 +58,7 @@ def test_leaks_are_counted_by_document_and_rows_without_permissions_by_reason(ru
         leaking=3,
         passages=5,
         claiming=0,
-        documents=(LeakedDocument(id="a", passages=3), LeakedDocument(id="b", passages=1)),
+        documents={"a": 3, "b": 1},
         more_documents=0,
         unnamed=1,
         unknown={"no acl": 1, "who asks is not a name or a list of names": 1},
@@ -120,7 +120,7 @@ def test_a_function_decides_and_its_code_is_part_of_the_settings(run: Run) -> No
     found = run(rows, named)
     counts = found.summary.find(LeakCounts)
     assert counts is not None
-    assert (counts.rows, counts.leaking, [each.id for each in counts.documents]) == (2, 1, ["y-1"])
+    assert (counts.rows, counts.leaking, [*counts.documents]) == (2, 1, ["y-1"])
     codes = [MetricSettings.from_request(parse_metric(text)).code for text in (named, "leaked_passages")]
     assert codes[0] == found.record.metrics[0].code != ""
     assert codes[1] == ""
