@@ -205,7 +205,10 @@ class MetricPlan:
         return {name: value for name, value in decided.items() if name in fields}
 
     def _metrics_of(self, stage: Stage) -> tuple[MetricSettings, ...]:
-        """Return the metrics that read a product of the stage; all for a stage without products."""
+        """Return the metrics that a stage computes or asks for: those that read a product of it, or have a class."""
+        if stage is Stage.DIAGNOSIS:
+            with_class = (request for request in self.requests if request.metric.diagnosis is not None)
+            return tuple(map(MetricSettings.from_request, with_class))
         products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
         if stage is Stage.EXPLANATIONS:
             products = {Product.RATINGS}
@@ -239,7 +242,7 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
     """Return the plan for the metrics that are named, or else for all that the data and the judge allow.
 
     Args:
-        available: Sample columns that the data has.
+        available: Columns that the data has: those of samples, and others.
 
     Raises:
         ConfigError: A metric or parameter is unknown.
@@ -248,7 +251,8 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
     requested = options.requests()
     requests = default_suite(available, options.can_rate) if requested is None else requested
     if not requests:
-        columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
+        known = ", ".join(name for name in available if name in COLUMNS)
+        columns = f"the sample columns {known}" if known else "no sample columns"
         raise SourceError(
             f"no metric can work on the data, which has {columns}. "
             "`assay metrics` lists the columns that each needs; column_map gives your columns those names."

@@ -51,6 +51,8 @@ def is_in(module: str, folders: Iterable[str]) -> bool:
     return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
 
 
+LEAKS = ("leaked_claims", "leaked_passages")
+
 ROOMS = {
     "traces": Room(
         ("tasks/sources/traces", "deployments/trace_receiver"),
@@ -74,6 +76,19 @@ ROOMS = {
             "benchmarks/index_receipt.py",
             "tests/deployments/served/test_chain_checks_index.py",
             "tests/flows/test_guard_index.py",
+        ),
+    ),
+    "leaks": Room(
+        (
+            "tasks/leaks",
+            "metric_core/metrics/leaks.py",
+            *(f"{folder}/{name}.md" for folder in ("metric_core/metrics", "docs/metrics") for name in LEAKS),
+        ),
+        ("findings.leaks", *(f"metrics.{name}" for name in LEAKS)),
+        (
+            "benchmarks/leaks.py",
+            "tests/flows/monitoring/test_leaks_alert.py",
+            "tests/metric_core/metrics/test_leaks.py",
         ),
     ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
@@ -207,4 +222,5 @@ def check_tests(copy: Path, *paths: Path) -> None:
         subprocess.run(["git", *command.split()], cwd=copy, check=True)  # some tests look at all files
     is_test = (path for path in paths if path.suffix != ".py" or path.name.startswith("test_"))
     found = [str(path) for path in is_test if path.parts[1] in PACKAGES and (copy / path).exists()]
-    run_module(copy, "pytest", "-q", "-m", "not browser", "--numprocesses", "2", "--dist", "loadfile", *found)
+    options = ("-q", "-r", "fE", "-m", "not browser", "--numprocesses", "2", "--dist", "loadfile")
+    run_module(copy, "pytest", *options, *found)

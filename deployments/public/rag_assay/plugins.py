@@ -7,18 +7,21 @@ open_packages()
 from metric_core import reasons  # noqa: E402 the packages are open only now
 from metric_core.claims.cited_contexts import cited_contexts, first_number  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
+from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart  # noqa: E402 the packages are open only now
 from metric_core.declarations.metric import (  # noqa: E402
     Metric,
     MetricRequest,
     Parameter,
     Parameters,
-    allow_none,
     constant,
+)
+from metric_core.declarations.own_products import OwnProduct  # noqa: E402
+from metric_core.declarations.parameter_checks import (  # noqa: E402
+    allow_none,
     require_number_in,
     require_positive_integer,
     require_text,
 )
-from metric_core.declarations.own_products import OwnProduct  # noqa: E402
 from metric_core.evidence import (  # noqa: E402
     ALL_CONTEXTS,
     BY_REFERENCE,
@@ -114,8 +117,10 @@ __all__ = [
     "RowSource",
     "Sample",
     "Score",
+    "ScoreClass",
     "Side",
     "Status",
+    "SystemPart",
     "Unreadable",
     "VerdictKind",
     "VerdictRequest",
