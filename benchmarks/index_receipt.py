@@ -29,7 +29,7 @@ from spacy.lang.de.stop_words import STOP_WORDS
 
 from tasks.index_receipt.index_changes import IndexChanges
 from tasks.index_receipt.index_comparison import CheckRequest, check_index
-from tasks.index_receipt.receipt import make_receipt
+from tasks.index_receipt.receipt import Receipt, ReceiptMaker
 from tasks.index_receipt.receipt_findings import find_changes
 from tasks.index_receipt.touched_rows import find_touched
 from tasks.sources.anchoring.span_places import Chunk
@@ -115,6 +115,13 @@ def chunks_of(documents: Sequence[Document], cut: Cut, version: str) -> Index:
 def index_chunks(index: Index) -> Iterator[IndexChunk]:
     for row in index:
         yield IndexChunk(Chunk(row["id"], row["text"], row["document"]), row)
+
+
+def make_receipt(index: Index) -> Receipt:
+    maker = ReceiptMaker()
+    for each in index_chunks(index):
+        maker.add(each)
+    return maker.finish()
 
 
 @dataclass
@@ -292,7 +299,7 @@ def score(passages: Sequence[dict[str, Any]], answer: str) -> float:
 
 
 def compare(old: Index, new: Index) -> tuple[IndexChanges, dict[str, int]]:
-    changes = IndexChanges(make_receipt(index_chunks(old)), make_receipt(index_chunks(new)))
+    changes = IndexChanges(make_receipt(old), make_receipt(new))
     return changes, {each.kind: each.count for each in find_changes(changes, {})}
 
 

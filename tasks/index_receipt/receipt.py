@@ -314,11 +314,3 @@ def _words(count: int, found: Mapping[int, str]) -> np.ndarray:
     for number, text in found.items():
         column[number] = text
     return column
-
-
-def make_receipt(chunks: Iterable[IndexChunk]) -> Receipt:
-    """Return the receipt of an index."""
-    maker = ReceiptMaker()
-    for each in chunks:
-        maker.add(each)
-    return maker.finish()

@@ -71,3 +71,13 @@ def test_index_of_the_payload_is_that_of_the_resource() -> None:
     event = pass_on({"index": "other", "version": 1, "dataset": "rows.csv"})
     with pytest.raises(ConfigError, match=r"here rag\.index\.other, got 'rag\.index\.handbook'"):
         event.rebuilt()
+
+
+def test_the_address_of_the_chunks_may_be_announced() -> None:
+    payload = {"index": "handbook", "version": 1, "dataset": "rows.csv"}
+    assert pass_on(payload).rebuilt().chunks == ""
+    rebuilt = pass_on({**payload, "chunks": "chunks.jsonl"}).rebuilt()
+    assert (rebuilt.chunks, rebuilt.payload["chunks"]) == ("chunks.jsonl", "chunks.jsonl")
+    for address, message in (("https://me:word@host/a", "URL of the chunks must hold no user"), (7, "field chunks")):
+        with pytest.raises(ConfigError, match=message):
+            pass_on({**payload, "chunks": address}).rebuilt()
