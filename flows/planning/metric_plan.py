@@ -205,7 +205,10 @@ class MetricPlan:
         return {name: value for name, value in decided.items() if name in fields}
 
     def _metrics_of(self, stage: Stage) -> tuple[MetricSettings, ...]:
-        """Return the metrics that read a product of the stage; all for a stage without products."""
+        """Return the metrics that a stage computes or asks for: those that read a product of it, or have a class."""
+        if stage is Stage.DIAGNOSIS:
+            with_class = (request for request in self.requests if request.metric.diagnosis is not None)
+            return tuple(map(MetricSettings.from_request, with_class))
         products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
         if stage is Stage.EXPLANATIONS:
             products = {Product.RATINGS}

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from metric_core.declarations.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
 from metric_core.declarations.default_keys import default_key
+from metric_core.declarations.diagnosis_class import ScoreClass
 from metric_core.declarations.own_products import OwnProduct
 from metric_core.declarations.parameter_values import ParameterValues
 from metric_core.declarations.score_checks import score_problem
@@ -79,6 +80,7 @@ class Metric:
         follows_up: True if `verdicts` decides by the verdicts that it has requested what else it requests. It is called
             again, with these in `evidence.requested` and `evidence.decision(request)`, until it requests nothing new.
         language_model: True if the metric needs a language model as judge.
+        diagnosis: Class of the diagnosis that the score of a row decides; None without one.
         in_default_suite: True if the metric is computed by default when the data has its columns.
         family: Name of the module that defines the metric, for grouping.
         origin: Import name of a user-defined metric; set by the loader.
@@ -108,6 +110,7 @@ class Metric:
     verdicts: Callable[[Evidence, Parameters], Sequence[VerdictRequest]] | None = None
     follows_up: bool = False
     language_model: bool = False
+    diagnosis: ScoreClass | None = None
     in_default_suite: bool = True
     origin: str = ""
     code: str = ""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from metric_core.diagnosis.classes import SystemPart
+from metric_core.declarations.diagnosis_class import SystemPart
 from metric_core.evidence import ALL_CONTEXTS, BY_RESPONSE, Evidence
 from metric_core.records import Side, VerdictKind
 

@@ -5,9 +5,11 @@ What a formula reads and returns is checked by `MetricRequest`, for builtin metr
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import NoneType, UnionType
 from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES, ColumnType
+from metric_core.declarations.diagnosis_class import ScoreClass
 from metric_core.declarations.metric import Metric, Parameter, Parameters
 from metric_core.declarations.own_products import PER_METRIC, OwnProduct
 from metric_core.errors import AssayError, MetricError, PluginError
@@ -19,7 +21,7 @@ from metric_core.stages import Product
 from tasks.plugins.load_object import LoadedObject
 
 _FUNCTIONS = ("columns", "optional_columns", "products", "bounds", "compute")
-_KINDS: Mapping[str, tuple[type, str]] = {
+_KINDS: Mapping[str, tuple[type | UnionType, str]] = {
     "name": (str, "a text"),
     "summary": (str, "a text"),
     "parameters": (Mapping, "a mapping of names to metric_core.declarations.metric.Parameter"),
@@ -29,6 +31,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "own_products": (tuple, "a tuple of OwnProduct"),
     "question_kinds": (tuple, "a tuple of kinds of questions"),
     "direction": (Direction, "a metric_core.records.Direction"),
+    "diagnosis": (ScoreClass | NoneType, "a rag_assay.plugins.ScoreClass"),
 }
 
 _VALUES = ("score", "value")
@@ -62,7 +65,7 @@ def check_declarations(metric: Metric, name: str) -> None:
             )
 
 
-_PRODUCT_KINDS: Mapping[str, tuple[type, str]] = {
+_PRODUCT_KINDS: Mapping[str, tuple[type | UnionType, str]] = {
     "name": (str, "a text"),
     "reads": (tuple, "a tuple of products and columns"),
     "optional_columns": (tuple, "a tuple of columns"),

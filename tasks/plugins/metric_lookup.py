@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from metric_core.declarations.metric import Metric, MetricRequest
 from metric_core.errors import PluginError, UnknownMetricError
-from metric_core.metrics.registry import parse_request, resolve
+from metric_core.metrics.registry import METRICS, parse_request, resolve
 from metric_core.parsing.suggestions import suggest_names
 from tasks.plugins.checked_metric import CheckedMetric, check_declarations
 from tasks.plugins.load_object import Group, installed_names, load_object
@@ -43,12 +43,12 @@ def parse_metric(text: str) -> MetricRequest:
 
 
 def packaged_metrics() -> list[Metric]:
-    """Return the metrics of installed packages.
+    """Return the metrics of other installed packages.
 
     Raises:
         PluginError: One of them cannot be imported or is not a metric.
     """
-    return [_find_custom(name) for name in sorted(installed_names(Group.METRICS))]
+    return [_find_custom(name) for name in sorted(installed_names(Group.METRICS).keys() - METRICS)]
 
 
 @lru_cache(maxsize=256)

@@ -7,13 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
+from metric_core.declarations.diagnosis_class import SystemPart
+from metric_core.diagnosis.classes import Diagnosis, classes_of, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import Evidence
 from metric_core.records import Side
 from metric_core.schemas import REPLY_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.models.protocol import Models
+from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.rows.records import build_table, read_asked_samples
 from tasks.rows.sample_evidence import read_evidence
@@ -29,9 +31,11 @@ class DiagnosisSettings(Settings):
 
     Args:
         planned: Products that the run asks for, with those that they are computed from.
+        metrics: Metrics that come with a class.
     """
 
     planned: tuple[Product, ...]
+    metrics: tuple[MetricSettings, ...] = ()
 
 
 @stage(
@@ -48,11 +52,13 @@ def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progr
     progress(0, len(samples))
     read = {stage: _narrow(table) for stage, table in tables.items()}
     products = frozenset(settings.planned)
+    requests = [metric.request() for metric in settings.metrics]
+    parts = {each.name: each.part for each in classes_of(requests)}
     rows = []
     for evidence in read_evidence(samples, read, "binary"):
         points = evidence.claims.get(Side.KEY_POINT) if Product.KEY_POINTS_BY_RESPONSE in products else None
         counts = {} if points is None else _count_points(points, evidence)
-        rows.append({**_row(evidence.sample.row_id, diagnose(evidence, products)), **counts})
+        rows.append({**_row(evidence.sample.row_id, diagnose(evidence, products, requests), parts), **counts})
     progress(len(samples), 0)
     return StageOutput(build_table(Stage.DIAGNOSIS, rows))
 
@@ -70,11 +76,11 @@ def _narrow(table: pa.Table) -> pa.Table:
     return table.drop_columns([name for name in _UNREAD if name in table.column_names])
 
 
-def _row(row_id: str, found: Diagnosis) -> Mapping[str, Any]:
+def _row(row_id: str, found: Diagnosis, parts: Mapping[str, SystemPart | None]) -> Mapping[str, Any]:
     return {
         "row_id": row_id,
         "diagnosis": found.name,
-        "part": None if found.name is None else BY_NAME[found.name].part,
+        "part": None if found.name is None else parts[found.name],
         "reason": found.reason,
         "declines": found.declines,
         "refusal_kind": found.refusal_kind,

@@ -7,6 +7,7 @@ open_packages()
 from metric_core import reasons  # noqa: E402 the packages are open only now
 from metric_core.claims.cited_contexts import cited_contexts, first_number  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
+from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart  # noqa: E402 the packages are open only now
 from metric_core.declarations.metric import (  # noqa: E402
     Metric,
     MetricRequest,
@@ -109,8 +110,10 @@ __all__ = [
     "RowSource",
     "Sample",
     "Score",
+    "ScoreClass",
     "Side",
     "Status",
+    "SystemPart",
     "Unreadable",
     "VerdictKind",
     "VerdictRequest",

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core import columns as c
-from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, SystemPart
+from metric_core.declarations.diagnosis_class import DiagnosisClass, SystemPart
+from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
 from metric_core.errors import RunFolderError
 from metric_core.statistics.paired_tests import mcnemar_mid_p
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
+from tasks.findings.diagnosis.diagnosis_counts import DiagnosisCounts
 from tasks.runs.run_folder import DIAGNOSIS
 
 MOST_ROWS = 50
@@ -106,6 +108,7 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     before, after = _read(pair.a), _read(pair.b)
     if before is None or after is None:
         return None
+    known = {**_known_classes(pair.a), **_known_classes(pair.b)}
     common = [name for name in after if name in before]
     is_changed = any(before[name] != after[name] for name in common)
     changed_columns = pair.changes().changed if is_changed else {}
@@ -115,13 +118,13 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
         (old, points_before, asked_before), (new, points_after, asked_after) = before[name], after[name]
         differing = frozenset(changed_columns.get(name, ()))
         if old != new:
-            rows.setdefault((old, new, _find_cause(old, new, differing)), []).append(name)
+            rows.setdefault((old, new, _find_cause(known.get(old), known.get(new), differing)), []).append(name)
         is_same_test = asked_before == asked_after and differing.isdisjoint(TEST_COLUMNS)
         if points_before is not None and points_after is not None and is_same_test:
             lost_points.update(_causes(points_after, points_before, differing))
             regained_points.update(_causes(points_before, points_after, differing))
     changes = [
-        DiagnosisChange(old, new, cause, len(names), tuple(names[:MOST_ROWS]), _is_loss(old, new))
+        DiagnosisChange(old, new, cause, len(names), tuple(names[:MOST_ROWS]), _is_loss(known.get(old), known.get(new)))
         for (old, new, cause), names in rows.items()
     ]
     changes.sort(key=lambda change: (change.is_loss is not True, change.is_loss is None, -change.count))
@@ -220,10 +223,13 @@ def _enumerate(
     return ", ".join(parts)
 
 
-def _find_cause(before: str, after: str, differing: frozenset[str]) -> DiagnosisCause:
-    part = _part(after) if _is_lost(after) else _part(before)
+def _find_cause(
+    before: DiagnosisClass | None, after: DiagnosisClass | None, differing: frozenset[str]
+) -> DiagnosisCause:
+    first, last = (None if each is None else each.part for each in (before, after))
+    part = last if after is not None and after.is_lost else first
     if part is None:  # neither is a lost answer: only the ranking, or what is known, changed
-        part = _part(after) or _part(before)
+        part = last or first
     return _cause_of(part, differing)
 
 
@@ -249,18 +255,10 @@ def _cause_of(part: str | None, differing: frozenset[str]) -> DiagnosisCause:
     return DiagnosisCause.GENERATOR if c.RESPONSE in differing else DiagnosisCause.INDEX
 
 
-def _part(name: str) -> SystemPart | None:
-    return BY_NAME[name].part if name in BY_NAME else None
-
-
-def _is_lost(name: str) -> bool:
-    return name in BY_NAME and BY_NAME[name].is_lost
-
-
-def _is_loss(before: str, after: str) -> bool | None:
-    if UNDIAGNOSED in (before, after) or _is_lost(before) == _is_lost(after):
+def _is_loss(before: DiagnosisClass | None, after: DiagnosisClass | None) -> bool | None:
+    if before is None or after is None or before.is_lost == after.is_lost:
         return None
-    return _is_lost(after)
+    return after.is_lost
 
 
 def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[DiagnosisCause, int]:
@@ -289,16 +287,26 @@ def _read(rows: RunRows) -> dict[str, tuple[str, Mapping[str, str | None] | None
             f"the diagnoses {path} cannot be read ({error}). Evaluate the source again with `assay run`, or delete the "
             "file to compare without diagnoses."
         ) from error
-    known = {name: name for name in BY_NAME}
+    known = _known_classes(rows)
     return {
         rows.keys[row["row_id"]]: (
-            known.get(row["diagnosis"], UNDIAGNOSED),
+            row["diagnosis"] if row["diagnosis"] in known else UNDIAGNOSED,
             _points(row.get("lost_points")),
             row.get("points_digest"),
         )
         for row in found
         if row["row_id"] in rows.keys
     }
+
+
+def _known_classes(rows: RunRows) -> dict[str, DiagnosisClass]:
+    """Return the classes of every run and of this one by name."""
+    found = rows.run.summary.find(DiagnosisCounts)
+    own = (each for each in (() if found is None else found.classes) if each.name != UNDIAGNOSED)
+    classes = (
+        DiagnosisClass(name=each.name, meaning=each.meaning, part=each.part, is_lost=each.is_lost) for each in own
+    )
+    return {each.name: each for each in (*CLASSES, *classes)}
 
 
 def _points(lost: Iterable[Mapping[str, str | None]] | None) -> Mapping[str, str | None] | None:

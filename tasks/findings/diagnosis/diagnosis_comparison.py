@@ -113,7 +113,8 @@ def class_counts(comparison: RunComparison) -> Table | None:
     found = comparison.find(DiagnosisChanges)
     if found is None:
         return None
-    names = [name for name in (*(each.name for each in CLASSES), UNDIAGNOSED) if found.a.get(name) or found.b.get(name)]
+    ordered = dict.fromkeys((*(each.name for each in CLASSES), *found.a, *found.b))
+    names = sorted((name for name in ordered if found.a.get(name) or found.b.get(name)), key=UNDIAGNOSED.__eq__)
     rows = [(own(name), f"{found.a.get(name, 0):,}", f"{found.b.get(name, 0):,}") for name in names]
     return make_table(("class", "A", "B"), rows, ("A", "B"))
 

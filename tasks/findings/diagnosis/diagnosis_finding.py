@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from metric_core.diagnosis.classes import SystemPart
+from metric_core.declarations.diagnosis_class import SystemPart
 from metric_core.question_kinds import QuestionKind
 from tasks.comparison.run_pair import RunPair
 from tasks.findings.diagnosis.diagnosis_changes import count_lost_points
@@ -26,7 +26,7 @@ from tasks.runs.judge_roles import judge_name, judge_of_kind
 def count(rows: WrittenRows) -> Iterator[DiagnosisCounts]:
     """Yield the counts of the classes; a language model may have recognized the refusals."""
     is_served = judge_of_kind(rows.record, [QuestionKind.REFUSAL]).language_model
-    yield count_diagnoses(rows.folder, rows.groups, is_served=is_served)
+    yield count_diagnoses(rows.folder, rows.requests, rows.groups, is_served=is_served)
 
 
 def lines(run: RunRecords) -> Iterator[str]:
@@ -63,7 +63,7 @@ def class_filter(run: RunRecords) -> Templated:
 
 def classes_of_rows(run: RunRecords, row_ids: Sequence[str]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a function that returns the diagnosis of a row."""
-    found = read_row_diagnoses(run.folder, row_ids)
+    found = read_row_diagnoses(run.folder, run.summary.find(DiagnosisCounts), row_ids)
     return lambda sample: {"diagnosis": found.get(sample["row_id"])}
 
 

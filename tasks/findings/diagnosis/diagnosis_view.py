@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, SystemPart
+from metric_core.declarations.diagnosis_class import SystemPart
+from metric_core.diagnosis.classes import UNDIAGNOSED
 from metric_core.errors import RunFolderError
 from tasks.findings.diagnosis.diagnosis_counts import ClassCount, DiagnosisCounts
 from tasks.runs.run_folder import DIAGNOSIS
@@ -45,22 +46,25 @@ def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) 
     Args:
         judge: Name of the judge whose verdicts say so; None leaves it out.
 
-    >>> names = ("answered", "passage ignored", "contradicted", "passage missing", "undiagnosed")
-    >>> counts = zip(names, (9, 2, 4, 1, 1))
-    >>> classes = tuple(ClassCount(name=name, count=count, share=0, interval=None) for name, count in counts)
+    >>> parts = {"answered": None, "contradicted": "generator", "passage missing": "index", "undiagnosed": None}
+    >>> counts = zip(parts.items(), (9, 6, 1, 1))
+    >>> classes = tuple(
+    ...     ClassCount(name=name, count=count, share=0, interval=None, part=part, is_lost=part is not None)
+    ...     for (name, part), count in counts
+    ... )
     >>> from tasks.findings.diagnosis.diagnosis_counts import RefusalCounts
     >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
     >>> found = DiagnosisCounts(rows=17, classes=classes, reasons={}, lacking={}, refusals=refusals)
     >>> diagnosis_line(found, "Qwen3-8B")
     '9 of 17 answers are good, says Qwen3-8B; the generator lost 6, the index 1; 1 undiagnosed'
     """
-    if diagnosis is None or (counts := _counts(diagnosis)) is None:
+    if diagnosis is None or _counts(diagnosis) is None:
         return None
-    undiagnosed = counts.pop(UNDIAGNOSED, 0)
-    good = sum(count for name, count in counts.items() if not BY_NAME[name].is_lost)
+    undiagnosed = sum(found.count for found in diagnosis.classes if found.name == UNDIAGNOSED)
+    good = sum(found.count for found in diagnosis.classes if found.name != UNDIAGNOSED and not found.is_lost)
     lost: Counter[SystemPart | None] = Counter()
-    for name, count in counts.items():
-        lost[BY_NAME[name].part] += count if BY_NAME[name].is_lost else 0
+    for found in diagnosis.classes:
+        lost[found.part] += found.count if found.is_lost else 0
     parts: list[str] = []
     for part, count in (+lost).most_common():
         parts.append(f"the {part} {'' if parts else 'lost '}{count:,}")
@@ -105,8 +109,13 @@ def _counts(diagnosis: DiagnosisCounts) -> Counter[str] | None:
     return counts if set(counts) - {UNDIAGNOSED} else None
 
 
-def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+def read_row_diagnoses(
+    folder: Path, diagnosis: DiagnosisCounts | None, row_ids: Collection[str]
+) -> dict[str, dict[str, Any]]:
     """Return the diagnosis of some rows by row id; empty for a run without any.
+
+    Args:
+        diagnosis: Classes of the run.
 
     Raises:
         RunFolderError: The table of diagnoses is damaged.
@@ -114,38 +123,37 @@ def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict
     path = folder / DIAGNOSIS
     if not path.exists():
         return {}
+    classes = {each.name: each for each in (() if diagnosis is None else diagnosis.classes)}
     ids, found = pa.array(list(row_ids), pa.string()), dict[str, dict[str, Any]]()
     try:
         with pq.ParquetFile(path) as file:
             columns = ["row_id", "diagnosis", "reason", "refusal_kind"]
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
-                    found[row["row_id"]] = _row_view(row)
+                    found[row["row_id"]] = _row_view(row, classes.get(row["diagnosis"]))
     except (pa.ArrowException, OSError, KeyError) as error:
         raise RunFolderError(f"the diagnoses {path} cannot be read ({error}). Run the evaluation again.") from error
     return found
 
 
-def _row_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    known = BY_NAME.get(row["diagnosis"])
+def _row_view(row: Mapping[str, Any], known: ClassCount | None) -> dict[str, Any]:
     kind = row["refusal_kind"]
     meaning = row["reason"] or _UNDIAGNOSED_MEANING if known is None else known.meaning
     return {
-        "name": UNDIAGNOSED if known is None else known.name,
+        "name": row["diagnosis"] or UNDIAGNOSED,
         "tone": "none" if known is None else _tone(known),
         "meaning": meaning if kind is None else f"{meaning} Kind of refusal: {kind}.",
     }
 
 
 def _class_view(found: ClassCount) -> dict[str, Any]:
-    known: DiagnosisClass | None = BY_NAME.get(found.name)
     interval = found.interval
     return {
         "name": found.name,
-        "meaning": _UNDIAGNOSED_MEANING if known is None else known.meaning,
-        "part": None if known is None else known.part,
-        "tone": "none" if known is None else _tone(known),
-        "is_lost": known is None or known.is_lost,
+        "meaning": found.meaning or _UNDIAGNOSED_MEANING,
+        "part": found.part,
+        "tone": _tone(found),
+        "is_lost": found.is_lost or found.name == UNDIAGNOSED,
         "count": found.count,
         "share": format_percent(found.share, 1),
         "interval": None if interval is None else f"{100 * interval.low:.1f} to {format_percent(interval.high, 1)}",
@@ -153,7 +161,9 @@ def _class_view(found: ClassCount) -> dict[str, Any]:
     }
 
 
-def _tone(known: DiagnosisClass) -> str:
+def _tone(known: ClassCount) -> str:
     if known.is_lost:
         return "bad2"
+    if known.name == UNDIAGNOSED:
+        return "none"
     return "good2" if known.part is None else "mid"

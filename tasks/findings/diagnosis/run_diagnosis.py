@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, SystemPart
+from metric_core.declarations.diagnosis_class import DiagnosisClass, SystemPart
+from metric_core.declarations.metric import MetricRequest
+from metric_core.diagnosis.classes import UNDIAGNOSED, classes_of
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Interval, Units
@@ -18,17 +20,21 @@ from tasks.runs.row_grouping import group_names
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, count_values
 
 _UNKNOWN = "unknown"
-_NAMES = (*(each.name for each in CLASSES), UNDIAGNOSED)
 
 
-def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_served: bool) -> DiagnosisCounts:
+def count_diagnoses(
+    folder: RunFolder, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None, *, is_served: bool
+) -> DiagnosisCounts:
     """Return the counts of the classes in the table of diagnoses, for summary.json.
 
     Args:
         folder: Run folder with its table of diagnoses.
+        requests: Metrics of the run, which may come with classes.
         groups: Row id -> group of rows that are not independent; None if all rows are.
         is_served: True if a language model answered the judge questions.
     """
+    classes = (*classes_of(requests), DiagnosisClass(name=UNDIAGNOSED, meaning=""))
+    names = pa.array([each.name for each in classes], pa.string())
     codes: list[Any] = []
     row_ids: list[str] = []
     points = Counter[str]()
@@ -37,8 +43,8 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
         columns = ["diagnosis", "reason", "lacking", "declines", "refusal_kind", "refusal_by_judge"]
         columns += [name for name in ("key_points", "lost_points") if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns if groups is None else ["row_id", *columns]):
-            found = pc.index_in(batch.column("diagnosis"), value_set=pa.array(_NAMES, pa.string()))
-            codes.append(pc.fill_null(found, len(_NAMES) - 1).to_numpy(zero_copy_only=False))
+            found = pc.index_in(batch.column("diagnosis"), value_set=names)
+            codes.append(pc.fill_null(found, len(classes) - 1).to_numpy(zero_copy_only=False))
             if groups is not None:
                 row_ids += batch.column("row_id").to_pylist()
             reasons.update(count_values(batch.column("reason")))
@@ -50,19 +56,19 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
                 lost = pc.struct_field(pc.list_flatten(batch.column("lost_points")), "part")
                 points.update(pc.fill_null(lost, _UNKNOWN).to_pylist())
     joined = np.concatenate(codes).astype(np.int8) if codes else np.zeros(0, np.int8)
-    names = None if groups is None else list(group_names(row_ids, groups))
-    interval_of = _intervals(joined, names)
+    interval_of = _intervals(joined, None if groups is None else list(group_names(row_ids, groups)))
     entries = []
-    for code, name in enumerate(_NAMES):
+    for code, each in enumerate(classes):
         count = int((joined == code).sum())
         share = count / len(joined) if len(joined) else 0.0
-        entries.append(ClassCount(name=name, count=count, share=share, interval=interval_of(code)))
+        entry = ClassCount(name=each.name, count=count, share=share, interval=interval_of(code))
+        entries.append(entry.extend(meaning=each.meaning, part=each.part, is_lost=each.is_lost))
     parts = (*SystemPart, _UNKNOWN)
-    known = {"key_points": {name: points[name] for name in ("points", *parts)}} if points["points"] else {}
+    counted = {"key_points": {name: points[name] for name in ("points", *parts)}} if points["points"] else {}
     return DiagnosisCounts(
         rows=len(joined),
         classes=tuple(entries),
-        **known,
+        **counted,
         reasons=dict(reasons.most_common()),
         lacking=dict(lacking.most_common()),
         refusals=RefusalCounts(

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from metric_core import reasons
-from metric_core.diagnosis.classes import BY_NAME, CLASSES, SystemPart, diagnose
+from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart
+from metric_core.declarations.metric import Metric, MetricRequest, constant
+from metric_core.diagnosis.classes import CLASSES, PASSAGE_MISSING, classes_of, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
+from metric_core.errors import PluginError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.context_sufficiency import OF_CONTEXTS
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
@@ -115,7 +118,7 @@ def test_a_refusal_where_nothing_was_found_is_due_to_the_index() -> None:
     assert diagnose(missing, EVERYTHING).name == "passage missing"
     nothing = evidence_of(replace(declining(), retrieved_contexts=()), {}, {POINT: NOT_THERE})
     assert diagnose(nothing, EVERYTHING).name == "passage missing"
-    assert BY_NAME["passage missing"].part is SystemPart.INDEX
+    assert PASSAGE_MISSING.part is SystemPart.INDEX
 
 
 def test_a_right_answer_without_its_passage_is_due_to_the_index() -> None:
@@ -328,3 +331,55 @@ def test_lost_points_are_due_to_the_index_or_the_generator() -> None:
     ]
     nothing = replace(evidence, sample=replace(evidence.sample, retrieved_contexts=()))
     assert {point.part for point in find_lost_points(nothing)} == {index}
+
+
+def metric_with_class(score: Score, name: str = "shouted", before: str = "contradicted") -> MetricRequest:
+    """A metric whose score is the same for all rows, with a class for those above 0."""
+    own = ScoreClass(
+        name=name,
+        meaning="The response shouts.",
+        part=SystemPart.GENERATOR,
+        is_lost=True,
+        applies=lambda score: bool(score.value),
+        before=before,
+    )
+    return Metric(
+        name=name.replace(" ", "_"),
+        summary="Whether the response shouts.",
+        source="our editors",
+        family="house",
+        columns=constant("response"),
+        products=constant(),
+        compute=lambda _request, _evidence: score,
+        undefined={"quiet": "the response has no letters"},
+        diagnosis=own,
+    ).request()
+
+
+def test_a_class_comes_with_a_metric_and_is_tried_where_it_says() -> None:
+    loud = metric_with_class(Score.scored(1.0))
+    names = [each.name for each in classes_of([loud, loud])]
+    assert names[names.index("shouted") + 1] == "contradicted"
+    assert len(names) == len(CLASSES) + 1
+    found = [diagnose(EXAMPLES[name], EVERYTHING, [loud]).name for name in ("passage missing", "contradicted")]
+    assert found == ["passage missing", "shouted"]
+    assert diagnose(EXAMPLES["answered"], EVERYTHING, [loud]).name == "shouted"
+
+
+@pytest.mark.parametrize("score", [Score.scored(0.0), Score.undefined("quiet")])
+def test_a_row_that_is_not_in_the_class_of_a_metric_has_another(score: Score) -> None:
+    for name in [each.name for each in CLASSES]:
+        assert diagnose(EXAMPLES[name], EVERYTHING, [metric_with_class(score)]).name == name
+
+
+def test_a_row_whose_score_failed_is_not_called_answered() -> None:
+    failed = metric_with_class(Score.failed(reasons.NO_USABLE_VERDICT))
+    found = diagnose(EXAMPLES["answered"], EVERYTHING, [failed])
+    assert (found.name, found.reason) == (None, reasons.NO_USABLE_VERDICT)
+    assert diagnose(EXAMPLES["contradicted"], EVERYTHING, [failed]).name == "contradicted"
+
+
+@pytest.mark.parametrize(("name", "before"), [("answered", "contradicted"), ("shouted", "whispered")])
+def test_a_class_with_the_name_of_another_or_without_a_place_is_refused(name: str, before: str) -> None:
+    with pytest.raises(PluginError, match=f"has the class '{name}' before '{before}', wanted another name"):
+        classes_of([metric_with_class(Score.scored(1.0), name, before)])

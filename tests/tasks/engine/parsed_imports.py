@@ -2,7 +2,10 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
+
+from metric_core.metrics import registry
 
 REGISTRY = "metric_core.metrics.registry"
 METRICS = "metric_core.metrics."
@@ -31,14 +34,17 @@ def reach(imports: Mapping[str, set[str]], *modules: str) -> set[str]:
 
 
 def modules_of_metrics(files: Mapping[str, str]) -> dict[str, str]:
-    """The module that the registry imports each constant from."""
+    """The module that each metric of the registry is imported from, or comes from by its entry point."""
     nodes = ast.walk(ast.parse(Path(files[REGISTRY]).read_text(encoding="utf-8")))
-    return {
+    constants = {
         alias.name: str(node.module)
         for node in nodes
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith(METRICS)
         for alias in node.names
     }
+    named = {getattr(registry, constant).name: module for constant, module in constants.items()}
+    points = (point for point in entry_points(group="rag_assay.metrics") if point.module.startswith(METRICS))
+    return named | {point.name: point.module for point in points}
 
 
 def _names(file: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from metric_core.metrics import registry
 from metric_core.metrics.registry import METRICS
 from metric_core.stages import Product, Stage
 from tasks.engine import formulas
@@ -109,8 +108,7 @@ def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(co
     keys = list(dict.fromkeys([*with_one, *((Stage.AGGREGATION, name) for name in METRICS)]))
     cases = [(stage, settings_of(stage, REQUESTS[name][0])) for stage, name in keys]
     paths = ModuleGraph(code_copy).files
-    imports, constants = parse_imports(paths), modules_of_metrics(paths)
-    declared = {getattr(registry, constant).name: module for constant, module in constants.items()}
+    imports, declared = parse_imports(paths), modules_of_metrics(paths)
     expected = [
         reach(
             imports,

@@ -21,6 +21,8 @@ from tasks.findings.diagnosis.diagnosis_view import (
     read_row_diagnoses,
 )
 from tasks.findings.diagnosis.run_diagnosis import count_diagnoses
+from tasks.options.metric_settings import MetricSettings
+from tasks.plugins.metric_lookup import parse_metric
 from tasks.reports.run.report_page import write_report
 from tasks.rows.table_store import conform
 from tasks.runs.run_folder import DIAGNOSIS, RunFolder, table_name
@@ -68,9 +70,10 @@ def diagnose_run(
     names = {stage: folder.path / table_name(stage) for stage in diagnosis.reads}
     tables = {stage: pq.read_table(path) for stage, path in names.items() if path.exists()}
     planned = tuple(sorted(closure(product for request in requests for product in request.products)))
-    output = run_stage(diagnosis, tables, DiagnosisSettings(planned=planned))
+    metrics = [MetricSettings.from_request(request) for request in requests if request.metric.diagnosis is not None]
+    output = run_stage(diagnosis, tables, DiagnosisSettings(planned=planned, metrics=tuple(metrics)))
     pq.write_table(conform(output.table, DIAGNOSES), folder.path / DIAGNOSIS)
-    return count_diagnoses(folder, groups, is_served=False)
+    return count_diagnoses(folder, requests, groups, is_served=False)
 
 
 def counts_of(summary: DiagnosisCounts) -> dict[str, int]:
@@ -166,7 +169,21 @@ def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
 
 def test_a_run_without_diagnoses_has_a_report_without_them(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    assert read_row_diagnoses(folder.path, ["row-0"]) == {}
+    assert read_row_diagnoses(folder.path, None, ["row-0"]) == {}
     page = write_report(folder.path).read_text()
     assert 'id="diagnosis"' not in page
     assert 'id="diagnosis-filter"' not in page
+
+
+def test_the_class_of_a_metric_has_its_meaning_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", rows=4, unsupported=1)
+    shouted = parse_metric("tests.tasks.plugins.sample_plugins:SHOUTED")
+    summary = diagnose_run(folder, [*REQUESTS, shouted])
+    assert counts_of(summary) == {"shouted": 1, "answered": 2, UNDIAGNOSED: 1}
+    (found,) = (each for each in summary.classes if each.name == "shouted")
+    assert (found.part, found.is_lost, found.meaning) == ("generator", True, "The response shouts.")
+    view = diagnosis_view(summary)
+    assert view is not None
+    assert [each["meaning"] for each in view["classes"] if each["name"] == "shouted"] == ["The response shouts."]
+    assert read_row_diagnoses(folder.path, summary, ["row-0"])["row-0"]["name"] == "shouted"
+    assert diagnosis_line(summary) == "2 of 4 answers are good; the generator lost 1; 1 undiagnosed"

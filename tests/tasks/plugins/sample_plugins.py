@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metric_core.columns import ColumnType
+from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart
 from metric_core.declarations.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.evidence import Evidence
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, RatingRequest, ask_verdict
@@ -34,6 +35,20 @@ GOOD = Metric(
     compute=length,
     bounds=constant(0.0, 10.0),
     undefined={},
+)
+SHOUTED = replace(
+    GOOD,
+    name="shouted",
+    bounds=constant(0.0, 1.0),
+    compute=lambda _request, evidence: Score.scored(evidence.sample.row_id == "row-0"),
+    diagnosis=ScoreClass(
+        name="shouted",
+        meaning="The response shouts.",
+        part=SystemPart.GENERATOR,
+        is_lost=True,
+        applies=lambda score: bool(score.value),
+        before="contradicted",
+    ),
 )
 TAKEN = replace(GOOD, name="semantic_similarity")
 BAD_NAME = replace(GOOD, name="Letters!")
