@@ -43,6 +43,7 @@ class Group(StrEnum):
     READERS = "rag_assay.readers"
     VERBS = "rag_assay.verbs"
     FINDINGS = "rag_assay.findings"
+    INDEX_CHECKS = "rag_assay.index_checks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -14,7 +16,7 @@ from tasks.runtime.wording import quote_names
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.cells.evidence_values import DOCUMENT_KEYS, as_position
 from tasks.sources.cells.ids import as_id
-from tasks.sources.cells.passage_objects import TEXT_KEYS, as_passage
+from tasks.sources.cells.passage_objects import TEXT_KEYS, as_passage, flat_fields
 from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.column_mapping import check_mapped, resolve_columns
 from tasks.sources.location import open_source
@@ -26,10 +28,21 @@ _CHUNK_IDS = ("id", "chunk_id", "passage_id", "_id", "id_")
 _DOCUMENTS = (*DOCUMENT_KEYS, "doc_id", "source", "file_name", "path", "url")
 _STARTS, _ENDS = ("start", "start_index", "start_char_idx"), ("end", "end_index", "end_char_idx")
 _TITLES = ("title", "heading", "section")
-_METADATA = "metadata"
 _ROWS_AT_ONCE = 1000
 _OF_DOCUMENT = "#"
 """Sign before which the id of a chunk names its document, as in `travel.md#hotels`."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChunk:
+    """A chunk of an index with everything that the index holds of it.
+
+    Args:
+        fields: Its columns by name, with those of its metadata or payload among them.
+    """
+
+    chunk: Chunk
+    fields: Mapping[str, Any]
 
 
 def read_chunks(
@@ -47,10 +60,28 @@ def read_chunks(
     Raises:
         SourceError: The file cannot be read, a row has no text, or two chunks with different texts have the same id.
     """
+    texts: dict[str, bytes] = {}
+    check = lambda chunk: _check_id(chunk, texts)  # noqa: E731
+    for each in read_index(address, redact, options, check):
+        yield each.chunk
+
+
+def read_index(
+    address: str,
+    redact: Callable[[str], str] | None = None,
+    options: SourceOptions | None = None,
+    check: Callable[[Chunk], None] | None = None,
+) -> Iterator[IndexChunk]:
+    """Yield the chunks of an index as `read_chunks` does, with their other columns.
+
+    Args:
+        check: Function that refuses a chunk by an InvalidRowError; without it, a chunk may have the id of another one,
+            and one whose text is missing is empty.
+    """
     options = options or SourceOptions()
     source = with_paths(open_source(address), options)
     clean = redact or (lambda text: text)
-    texts: dict[str, bytes] = {}
+    bindings = cache(lambda names: resolve_columns(names, options.column_map).bindings)
     with closing(source.rows(_ROWS_AT_ONCE)) as rows:
         for number, row in enumerate(islice(rows, options.limit)):
             place = BadRow(row.number, None, "", source.unit, row.detail).place
@@ -59,10 +90,11 @@ def read_chunks(
             if number == 0:
                 check_mapped(row.content, source, options)
             try:
-                for item in _items(row.content, options.column_map):
-                    chunk = _chunk(item, clean)
-                    _check_id(chunk, texts)
-                    yield chunk
+                for item in _items(row.content, bindings(tuple(row.content))):
+                    found = _chunk(item, clean, may_lack_text=check is None)
+                    if check is not None:
+                        check(found.chunk)
+                    yield found
             except InvalidRowError as invalid:
                 raise SourceError(f"{source.name}, {place}: {invalid.problem}") from None
 
@@ -90,9 +122,12 @@ def _check_id(chunk: Chunk, texts: dict[str, bytes]) -> None:
         )
 
 
-def _items(row: Mapping[str, object], column_map: Mapping[str, str]) -> Iterator[Any]:
-    """Yield the objects and texts of the chunks in a row."""
-    bound = resolve_columns(row, column_map).bindings
+def _items(row: Mapping[str, object], bound: Mapping[str, str]) -> Iterator[Any]:
+    """Yield the objects and texts of the chunks in a row.
+
+    Args:
+        bound: Columns of a sample -> columns of the row.
+    """
     if RETRIEVED_CONTEXTS not in bound:
         yield row
         return
@@ -112,22 +147,24 @@ def _parsed(value: Any) -> Any:
     return parse_cell(value) if isinstance(value, str) else value
 
 
-def _chunk(row: Any, clean: Callable[[str], str]) -> Chunk:
+def _chunk(row: Any, clean: Callable[[str], str], *, may_lack_text: bool) -> IndexChunk:
     passage = as_passage(row)
-    if passage is None or passage.text is None:
+    fields = flat_fields(row) if isinstance(row, Mapping) else {}
+    text = None if passage is None else passage.text
+    if text is None and may_lack_text and not fields.keys().isdisjoint(TEXT_KEYS):
+        text = ""
+    if text is None:
         raise InvalidRowError(
             f"no text of a chunk, wanted a column {' or '.join(TEXT_KEYS[:4])}; it has: "
             f"{quote_names(row if isinstance(row, Mapping) else ())}. If another one holds it, map it: "
             f"--column-map NAME={RETRIEVED_CONTEXTS}"
         )
-    inner = row.get(_METADATA)
-    fields = {**inner, **row} if isinstance(inner, Mapping) else row
     name, document, start, end = (_first(fields, names) for names in (_CHUNK_IDS, _DOCUMENTS, _STARTS, _ENDS))
-    text, title = clean(passage.text), _first(fields, _TITLES)
+    text, title = clean(text), _first(fields, _TITLES)
     chunk_id = text_id(text) if name is None else clean(as_id(name, "the id of the chunk is"))
     if document is None and _OF_DOCUMENT in chunk_id:
         document = chunk_id.partition(_OF_DOCUMENT)[0] or None
-    return Chunk(
+    chunk = Chunk(
         chunk_id,
         text,
         None if document is None else clean(as_id(document, "the document of the chunk is")),
@@ -135,6 +172,7 @@ def _chunk(row: Any, clean: Callable[[str], str]) -> Chunk:
         as_position(end, "the end of the chunk is"),
         clean(title) if isinstance(title, str) else None,
     )
+    return IndexChunk(chunk, fields)
 
 
 def _first(fields: Mapping[str, object], names: tuple[str, ...]) -> Any:

@@ -118,10 +118,7 @@ def as_passage(item: Any) -> RetrievedPassage | None:
         return RetrievedPassage(item)
     if not isinstance(item, Mapping):
         return None
-    mark, own = _SERIALIZED
-    item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
-    inner = _first_object(item, _INNER_KEYS)
-    fields = {**inner, **{key: each for key, each in item.items() if key not in _INNER_KEYS}}
+    fields = _own_fields(item)
     metadata = _first_object(fields, _METADATA_KEYS)  # which holds the text in Pinecone
     texts = (_text(held.get(key)) for held in (fields, metadata) for key in TEXT_KEYS)
     text = next((text for text in texts if text is not None), None)
@@ -131,6 +128,19 @@ def as_passage(item: Any) -> RetrievedPassage | None:
     return RetrievedPassage(
         text, name, next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
     )
+
+
+def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of the object of a passage, with those of the objects in it that hold the passage or say more.
+
+    >>> flat_fields({"id": 7, "payload": {"text": "Rain.", "metadata": {"source": "rain.md"}}})
+    {'source': 'rain.md', 'text': 'Rain.', 'id': 7}
+    """
+    fields = _own_fields(item)
+    return {
+        **_first_object(fields, _METADATA_KEYS),
+        **{key: each for key, each in fields.items() if not (key in _METADATA_KEYS and isinstance(each, Mapping))},
+    }
 
 
 def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
@@ -158,6 +168,16 @@ def find_companions(column: str, value: Any) -> Iterable[str]:
     except InvalidRowError:
         return ()
     return companions(column, passages or ())
+
+
+def _own_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    mark, own = _SERIALIZED
+    item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
+    if item.keys().isdisjoint(_INNER_KEYS):
+        return item
+    inner = _first_object(item, _INNER_KEYS)
+    outer = {key: each for key, each in item.items() if key not in _INNER_KEYS or not isinstance(each, Mapping)}
+    return {**inner, **outer}
 
 
 def _text(value: Any) -> str | None:
