@@ -2,18 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import permutations
+from itertools import permutations, product
 
 from metric_core.disagreements.statements import FUNCTION_WORDS, VALUE, Statement
 from metric_core.disagreements.values import DATE, agree
 from metric_core.words.lexicon import NEGATIONS, OPPOSITES
 from metric_core.words.tokens import stem
 
-FEWEST = 3
+_FEWEST = 3
 """Fewest words with content, or equal values, that two statements about the same thing have in common."""
+_FEWEST_BESIDE_NAMES = 2
 _FUNCTION_WORD = 0.3
 """Weight of a function word; one with content has 1, a value none."""
 
@@ -43,111 +44,86 @@ class Alignment:
     places: tuple[int, int] = (0, 0)
 
 
-@dataclass(slots=True)
-class _Parts:
-    """The parts of two aligned statements: their weight, and what differs, as places in both."""
-
-    one: Statement
-    other: Statement
-    total: float = 0.0
-    equal: float = 0.0
-    shared: int = 0
-    shared_names: int = 0
-    values: list[tuple[int, int]] = field(default_factory=list)
-    names: list[tuple[list[int], list[int]]] = field(default_factory=list)
-    opposites: list[tuple[int, int]] = field(default_factory=list)
-    negations: list[int] = field(default_factory=list)
-    is_unclear: bool = False
-
-    def add_equal(self, first: range, second: range) -> None:
-        """Add words that both have in the same order."""
-        a = self.one
-        self.equal += 2 * sum(_weight(a.forms[x]) for x in first)
-        self.total += 2 * sum(_weight(a.forms[x]) for x in first)
-        self.shared += sum(a.forms[x] in a.content for x in first)
-        self.shared_names += sum(x in a.names for x in first)
-        self.values += [(x, y) for x, y in zip(first, second, strict=True) if a.forms[x] == VALUE]
-
-    def add_unequal(self, first: range, second: range) -> None:
-        """Add words in whose place the other statement has others, or none."""
-        a, b = self.one, self.other
-        self.total += sum(_weight(a.forms[x]) for x in first) + sum(_weight(b.forms[y]) for y in second)
-        self.negations += [0 for x in first if a.forms[x] in NEGATIONS]
-        self.negations += [1 for y in second if b.forms[y] in NEGATIONS]
-        left, right = [x for x in first if x in a.values], [y for y in second if y in b.values]
-        self.is_unclear |= len(left) != len(right)
-        self.values += zip(left, right, strict=False)
-        mine, theirs = [x for x in first if x in a.names], [y for y in second if y in b.names]
-        if mine and theirs and not _are_spellings(_names(a, mine), _names(b, theirs)):
-            self.names.append((mine, theirs))
-            self.total -= len(mine) + len(theirs)
-        self.opposites += [(x, y) for x in first for y in second if b.forms[y] in _OPPOSITE.get(a.forms[x], ())]
-
-    def conclude(self) -> Alignment:
-        """Return how the statements compare."""
-        a, b = self.one, self.other
-        alike = self.equal / self.total if self.total > 0 else 0.0
-        known = [(x, y, agree(a.values[x][0], b.values[y][0])) for x, y in self.values]
-        unequal = [(x, y) for x, y, is_same in known if is_same is False]
-        if self.shared + sum(is_same is True for *_, is_same in known) < FEWEST:
-            return Alignment(alike)
-        if unequal:
-            x, y = unequal[0]
-            is_clear = not (self.is_unclear or self.names or self.negations or self.opposites)
-            is_clear &= not _are_moved(a, b, unequal) and _are_of_one_time(a, unequal)
-            parts = a.values[x][1], b.values[y][1]
-            return Alignment(alike, Difference.VALUE if is_clear else None, parts, (x, y))
-        if self.names:
-            mine, theirs = self.names[0]
-            is_clear = len(self.names) == 1 and not self.negations and self.shared - self.shared_names >= FEWEST - 1
-            parts = _names(a, mine), _names(b, theirs)
-            return Alignment(alike, Difference.NAME if is_clear else None, parts, (mine[0], theirs[0]))
-        if len(self.negations) % 2 and not self.opposites:
-            return Alignment(alike, Difference.POLARITY, ("no", "yes") if self.negations[0] == 0 else ("yes", "no"))
-        if len(self.opposites) == 1 and not self.negations:
-            x, y = self.opposites[0]
-            return Alignment(alike, Difference.POLARITY, (a.forms[x], b.forms[y]), (x, y))
-        return Alignment(alike)
-
-
-def align(one: Statement, other: Statement, *, is_cut: Collection[tuple[int, bool]] = ()) -> Alignment:
+def align(a: Statement, b: Statement, *, is_cut: Collection[tuple[str, bool]] = ()) -> Alignment:
     """Return how two statements compare.
 
     Args:
-        is_cut: Statements, 0 or 1, that may have lost their beginning (False) or their end (True), as the first and the
-            last of a passage: what the other one has there counts as if it were there.
+        is_cut: Statements, "insert" for the first and "delete" for the second one, that may have lost their beginning
+            (False) or their end (True): what the other one has there counts as if it were there.
 
     >>> from metric_core.disagreements.statements import read_statement
     >>> one, other = map(read_statement, ("Full-time staff get 27 days off.", "Full-time staff get thirty days off."))
     >>> align(one, other).parts
     ('27 days', 'thirty days')
     """
-    blocks = SequenceMatcher(None, one.forms, other.forms, autojunk=False).get_opcodes()
-    parts = _Parts(one, other)
-    for index, (tag, a1, a2, b1, b2) in enumerate(blocks):
-        lacking = {"insert": 0, "delete": 1}.get(tag)
-        at_end = [end for end, place in ((False, 0), (True, len(blocks) - 1)) if index == place]
-        if lacking is not None and any((lacking, end) in is_cut for end in at_end):
-            continue
-        add = parts.add_equal if tag == "equal" else parts.add_unequal
-        add(range(a1, a2), range(b1, b2))
-    return parts.conclude()
+    blocks = SequenceMatcher(None, a.forms, b.forms, autojunk=False).get_opcodes()
+    ends = {0: False, len(blocks) - 1: True}
+    kept = [block for place, block in enumerate(blocks) if (block[0], ends.get(place)) not in is_cut]
+    common = [(a1 + step, b1 + step) for tag, a1, a2, b1, _ in kept if tag == "equal" for step in range(a2 - a1)]
+    rest = [(range(a1, a2), range(b1, b2)) for tag, a1, a2, b1, b2 in kept if tag != "equal"]
+    return _Aligned(a, b, common, rest).conclude()
+
+
+class _Aligned:
+    """Two aligned statements: the places of the words that are common, and of those between them."""
+
+    def __init__(
+        self, a: Statement, b: Statement, common: list[tuple[int, int]], rest: list[tuple[range, range]]
+    ) -> None:
+        self.a, self.b = a, b
+        named = [([x for x in xs if x in a.names], [y for y in ys if y in b.names]) for xs, ys in rest]
+        parts = [(_names(a, xs), _names(b, ys), min(xs, default=0), min(ys, default=0)) for xs, ys in named]
+        self.names = [each for each in parts if all(each[:2]) and not _are_spellings(*each[:2])]
+        valued = [([x for x in xs if x in a.values], [y for y in ys if y in b.values]) for xs, ys in rest]
+        self.is_unclear = any(len(xs) != len(ys) for xs, ys in valued)
+        pairs = [(x, y) for x, y in common if x in a.values]
+        pairs += [pair for xs, ys in valued for pair in zip(xs, ys, strict=False)]
+        known = [(x, y, agree(a.values[x][0], b.values[y][0])) for x, y in pairs]
+        self.unequal = [(x, y) for x, y, is_same in known if is_same is False]
+        shared = [x for x, _ in common if a.forms[x] in a.content]
+        self.shared = len(shared) + sum(is_same is True for *_, is_same in known)
+        self.shared_words = sum(x not in a.names for x in shared)
+        self.denies = [sum(a.forms[x] in NEGATIONS for xs, _ in rest for x in xs)]
+        self.denies += [sum(b.forms[y] in NEGATIONS for _, ys in rest for y in ys)]
+        self.opposites = [
+            (x, y) for xs, ys in rest for x, y in product(xs, ys) if b.forms[y] in _OPPOSITE.get(a.forms[x], ())
+        ]
+        equal = 2 * sum(_weight(a.forms[x]) for x, _ in common)
+        unequal = sum(_weight(a.forms[x]) for xs, _ in rest for x in xs)
+        unequal += sum(_weight(b.forms[y]) for _, ys in rest for y in ys)
+        unequal -= sum(len(each.split()) for names in self.names for each in names[:2])
+        self.alike = equal / (equal + unequal) if equal + unequal > 0 else 0.0
+
+    def conclude(self) -> Alignment:
+        """Return how the statements compare."""
+        a, b, alike, is_denied = self.a, self.b, self.alike, any(self.denies)
+        if self.shared < _FEWEST:
+            return Alignment(alike)
+        if self.unequal:
+            x, y = self.unequal[0]
+            is_clear = not (self.is_unclear or self.names or is_denied or self.opposites or self._are_of_other_times())
+            return Alignment(alike, Difference.VALUE if is_clear else None, (a.values[x][1], b.values[y][1]), (x, y))
+        if self.names:
+            one, other, x, y = self.names[0]
+            is_clear = len(self.names) == 1 and not is_denied and self.shared_words >= _FEWEST_BESIDE_NAMES
+            return Alignment(alike, Difference.NAME if is_clear else None, (one, other), (x, y))
+        if sum(self.denies) % 2 and not self.opposites:
+            return Alignment(alike, Difference.POLARITY, ("no", "yes") if self.denies[0] else ("yes", "no"))
+        if len(self.opposites) == 1 and not is_denied:
+            x, y = self.opposites[0]
+            return Alignment(alike, Difference.POLARITY, (a.forms[x], b.forms[y]), (x, y))
+        return Alignment(alike)
+
+    def _are_of_other_times(self) -> bool:
+        """Return whether a date differs besides values, which is their reason, or a value has only moved."""
+        ones = [self.a.values[x][0] for x, _ in self.unequal]
+        others = [self.b.values[y][0] for _, y in self.unequal]
+        kinds = {value.kind for value in ones}
+        return (DATE in kinds and len(kinds) > 1) or any(agree(*pair) for pair in product(ones, others))
 
 
 def _weight(form: str) -> float:
     return 0.0 if form == VALUE else _FUNCTION_WORD if form in FUNCTION_WORDS else 1.0
-
-
-def _are_moved(one: Statement, other: Statement, unequal: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a value that differs stands in another place of the other statement, where one differs too."""
-    pairs = ((one.values[x][0], other.values[y][0]) for x, _ in unequal for _, y in unequal)
-    return any(agree(*pair) for pair in pairs)
-
-
-def _are_of_one_time(statement: Statement, unequal: Sequence[tuple[int, int]]) -> bool:
-    """Return whether no value differs besides a date: figures of another year are other figures."""
-    kinds = {statement.values[x][0].kind for x, _ in unequal}
-    return DATE not in kinds or len(kinds) == 1
 
 
 def _names(statement: Statement, places: Sequence[int]) -> str:
@@ -162,10 +138,9 @@ def _are_spellings(one: str, other: str) -> bool:
 
 def _index_opposites() -> dict[str, set[str]]:
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for group in OPPOSITES:
-        for one, other in permutations(group, 2):
-            for word in one:
-                found[stem(word)].update(map(stem, other))
+    for one, other in (pair for group in OPPOSITES for pair in permutations(group, 2)):
+        for word in one:
+            found[stem(word)].update(map(stem, other))
     return dict(found)
 
 

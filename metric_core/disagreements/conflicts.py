@@ -76,10 +76,12 @@ class _Passages:
             self.aligned[other][one] = swapped
 
     def _align(self, one: int, other: int) -> Alignment:
-        pair = self.located[one], self.located[other]
-        cut = {(place, False) for place, each in enumerate(pair) if each.is_first}
-        cut |= {(place, True) for place, each in enumerate(pair) if each.is_last}
-        return align(pair[0].statement, pair[1].statement, is_cut=cut)
+        first, second = self.located[one], self.located[other]
+        ends = [(first, "insert"), (second, "delete")]
+        cut = {(tag, False) for each, tag in ends if each.is_first} | {
+            (tag, True) for each, tag in ends if each.is_last
+        }
+        return align(first.statement, second.statement, is_cut=cut)
 
     def disagreements(self) -> Iterator[Disagreement]:
         """Yield the pairs of statements that disagree."""
@@ -98,19 +100,12 @@ class _Passages:
 
     def _are_of_one_thing(self, one: int, other: int, found: Alignment) -> bool:
         first, second = (self.names[self.located[each].passage] for each in (one, other))
-        if found.difference is Difference.NAME and self._is_known_to_both(one, other, found):
-            return False
         are_others = min(len(first - second), len(second - first)) >= _OTHER_NAMES
         if are_others and len(first & second) < _SAME_NAMES * min(len(first), len(second)):
             return False
         return not (self._is_in_series(one, other, found) or self._is_in_series(other, one, found)) and not any(
             self._asks_about_one(asked, one, other, found) for asked in self.asked
         )
-
-    def _is_known_to_both(self, one: int, other: int, found: Alignment) -> bool:
-        """Return whether each passage also mentions the name that the other one has in the same place."""
-        passages = self.located[other].passage, self.located[one].passage
-        return all(set(part.split()) <= self.names[index] for part, index in zip(found.parts, passages, strict=True))
 
     def _is_in_series(self, one: int, other: int, found: Alignment) -> bool:
         """Return whether the passage of a statement has another like it, or one that says what the other one says."""

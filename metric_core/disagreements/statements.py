@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from metric_core.disagreements.values import Value, Word, find_values, split_words
+from metric_core.disagreements.values import Value, find_values
 from metric_core.words.lexicon import MONTHS, NEGATIONS, STOP_WORDS
 from metric_core.words.tokens import stem
 
@@ -20,8 +20,8 @@ _ABBREVIATED = re.compile(
 _MONTHS = "|".join(month.capitalize() for month in MONTHS)
 _NUMBERED = re.compile(rf"^\W*\d{{1,2}}(?:[.)\]:](?!\d)|(?= +(?!{_MONTHS})[A-Z]))\s*|\[\d{{1,3}}\]")
 """The number of an item before it, or of a source behind a sentence."""
-_SIGNS = frozenset("$€£¥")
-_MOST_WORDS = 90
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
+_MOST_CHARACTERS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +55,36 @@ def split_statements(text: str) -> list[Statement]:
 
 def read_statement(text: str) -> Statement:
     """Return a text as one statement."""
-    words = split_words(_NUMBERED.sub(lambda found: " " * len(found[0]), text))
-    starts = {value.first: value for value in find_values(words)}
+    plain = _NUMBERED.sub(lambda found: " " * len(found[0]), text[:_MOST_CHARACTERS])
     forms: list[str] = []
     values: dict[int, tuple[Value, str]] = {}
     names: dict[int, str] = {}
-    place = 0
-    while place < len(words) and len(forms) < _MOST_WORDS:
-        word, value = words[place], starts.get(place)
+    at = 0
+    for value in (*find_values(plain), None):
+        words = _WORD.findall(plain, at, len(plain) if value is None else value.start)
+        for place, word in enumerate(words):
+            lower = word.replace("\u2019", "'").lower().removesuffix("'s").replace(".", "")
+            if _is_name(word, lower) and (
+                forms or any(_is_name(each, each.lower()) for each in words[place + 1 :][:1])
+            ):
+                names[len(forms)] = lower
+            forms += _stems(lower)
         if value is not None:
-            first = value.first - (value.first > 0 and words[value.first - 1].text in _SIGNS)
-            values[len(forms)] = value, text[words[first].start : words[value.last].end]
+            values[len(forms)] = value, plain[value.start : value.end].strip()
             forms.append(VALUE)
-            place = value.last
-        elif word.text[0].isalnum():
-            plain = word.text.replace("\u2019", "'").lower().removesuffix("'s").replace(".", "")
-            if _is_name(word, plain) and (place or any(_is_name(each, each.text.lower()) for each in words[1:2])):
-                names[len(forms)] = plain
-            forms += _stems(plain)
-        place += 1
+            at = value.end
     content = frozenset(form for form in forms if form != VALUE and form not in FUNCTION_WORDS | NEGATIONS)
     return Statement(text, tuple(forms), values, names, content)
 
 
-def _is_name(word: Word, plain: str) -> bool:
-    return word.text[0].isupper() and plain not in STOP_WORDS
+def _is_name(word: str, lower: str) -> bool:
+    return word[0].isupper() and lower not in STOP_WORDS
 
 
 def _stems(word: str) -> list[str]:
     if word.endswith("n't") or word == "cannot":
         return [stem(word.removesuffix("n't").removesuffix("not")), "not"]
-    return [stem(word)]
+    return [stem(part) for part in word.split("-")]
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -1,95 +1,56 @@
-"""Units of values, and words that say how a value is to be read."""
+"""Units of values, and words that say how a number is to be read."""
 
 from collections.abc import Mapping
 
-DURATION, CALENDAR = "duration", 8.64e4
-"""Kind of durations, which are compared in seconds, and the seconds of a day, from which on calendars differ."""
+DURATION, DAY, MONTH = "duration", 86_400.0, 2_629_800.0
+SHARE, MONEY = "share", frozenset({"dollars", "euros", "pounds", "yen"})
 
-
-def _units(kind: str, sizes: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    return {name: (kind, size) for names, size in sizes.items() for name in names.split()}
-
-
+_SIZES = {
+    DURATION: "ms:.001 millisecond:.001 second:1 sec:1 minute:60 min:60 hour:3600 hr:3600 h:3600 day:86400 week:604800 "
+    "fortnight:1209600 month:2629800 year:31557600 yr:31557600 decade:315576000",
+    "length": "mm:.001 cm:.01 m:1 metre:1 meter:1 km:1000 kilometre:1000 kilometer:1000 inch:.0254 inches:.0254 "
+    "foot:.3048 feet:.3048 ft:.3048 yard:.9144 mile:1609.344",
+    "mass": "mg:1e-6 g:.001 gram:.001 kg:1 kilogram:1 kilo:1 tonne:1000 lb:.4536 ounce:.02835 oz:.02835",
+    "data": "kb:1e3 kilobyte:1e3 mb:1e6 megabyte:1e6 gb:1e9 gigabyte:1e9 tb:1e12 terabyte:1e12",
+    "volume": "ml:.001 litre:1 liter:1",
+    SHARE: "percent:1 pct:1 %:1",
+    "dollars": "$:1 dollar:1 usd:1 cent:.01",
+    "euros": "€:1 euro:1 eur:1",
+    "pounds": "£:1 pound:1 gbp:1",
+    "yen": "¥:1 yen:1 jpy:1",
+}
 UNITS: Mapping[str, tuple[str, float]] = {
-    **_units(
-        DURATION,
-        {
-            "millisecond ms": 0.001,
-            "second sec": 1,
-            "minute min": 60,
-            "hour hr h": 3600,
-            "day": CALENDAR,
-            "week": 7 * CALENDAR,
-            "fortnight": 14 * CALENDAR,
-            "month": 365.25 / 12 * CALENDAR,
-            "quarter": 365.25 / 4 * CALENDAR,
-            "year yr": 365.25 * CALENDAR,
-            "decade": 3652.5 * CALENDAR,
-            "century centuries": 36525 * CALENDAR,
-        },
-    ),
-    **_units(
-        "length",
-        {
-            "mm millimetre millimeter": 0.001,
-            "cm centimetre centimeter": 0.01,
-            "m metre meter": 1,
-            "km kilometre kilometer": 1000,
-            "inch inches": 0.0254,
-            "foot feet ft": 0.3048,
-            "yard": 0.9144,
-            "mile mi": 1609.344,
-        },
-    ),
-    **_units("mass", {"mg milligram": 1e-6, "g gram": 0.001, "kg kilogram kilo": 1, "tonne": 1000}),
-    **_units("mass", {"lb pound-weight": 0.4536, "ounce oz": 0.02835}),
-    **_units("data", {"kb kilobyte": 1e3, "mb megabyte": 1e6, "gb gigabyte": 1e9, "tb terabyte": 1e12}),
-    **_units("volume", {"ml millilitre milliliter": 0.001, "litre liter": 1}),
-    **_units("share", {"percent per-cent pct": 1, "percentage": 1}),
-    **_units("dollars", {"dollar usd buck": 1, "cent": 0.01}),
-    **_units("euros", {"euro eur": 1}),
-    **_units("pounds", {"pound gbp": 1}),
-    **_units("yen", {"yen jpy": 1}),
+    name: (kind, float(size))
+    for kind, sizes in _SIZES.items()
+    for name, size in (pair.split(":") for pair in sizes.split())
 }
-"""Name of a unit in the singular -> kind and size in the unit in which the kind is compared."""
+"""Name of a unit in the singular, or its sign -> kind, and size in the unit in which the kind is compared."""
 
-SYMBOLS: Mapping[str, tuple[str, float]] = {
-    "%": ("share", 1),
-    "$": ("dollars", 1),
-    "€": ("euros", 1),
-    "£": ("pounds", 1),
-    "¥": ("yen", 1),
+SCALES: Mapping[str, float] = {
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "k": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "b": 1e9,
+    "bn": 1e9,
 }
+"""Words, and letters behind an amount of money, that multiply the number before them."""
 
-MONEY = frozenset({"dollars", "euros", "pounds", "yen"})
+_ABOUT = "about almost approx approximately around circa nearly over roughly some than ~"
+ABOUT = frozenset(_ABOUT.split())
+"""Words before a number that is not exact."""
 
-BETWEEN = frozenset(
-    {"working", "business", "calendar", "consecutive", "full", "additional", "more", "further", "u.s", "us"}
-)
-"""Words between a number and its unit."""
+_IN_TIME = "after before by during each every early from in late mid of since to until year ("
+IN_TIME = frozenset(_IN_TIME.split())
+"""Words before a year or a month."""
 
-SCALES: Mapping[str, float] = {"k": 1e3, "m": 1e6, "bn": 1e9, "mn": 1e6, "b": 1e9}
-"""Letters directly behind an amount of money."""
-
-ABOUT = frozenset(
-    {"about", "almost", "approximately", "around", "circa", "nearly", "over", "roughly", "some", "than", "~", "approx"}
-)
-"""Words before a value that is not exact."""
-
-TO = frozenset({"-", "\u2013", "\u2014", "to", "or"})
-"""Words between the two ends of a range."""
-
-YEARLY = frozenset(
-    {"after", "before", "by", "during", "early", "from", "in", "late", "mid", "of", "since", "spring", "summer"}
-    | {"until", "winter", "autumn", "fall", "year", "and", "("}
-    | TO
-)
-"""Words before a number that is a year."""
-
-LABELS = frozenset(
-    {"appendix", "article", "chapter", "class", "clause", "division", "example", "exercise", "figure", "grade"}
-    | {"group", "item", "lesson", "level", "line", "module", "no", "note", "page", "paragraph", "part", "phase"}
-    | {"point", "question", "round", "rule", "season", "section", "stage", "step", "table", "tier", "type", "unit"}
-    | {"volume", "zone", "episode", "issue", "day", "week", "series", "act", "title", "§", "#", "highway", "route"}
-)
+_LABELS = """
+    act appendix article chapter class clause day division episode example exercise figure grade group highway issue
+    item lesson level line module no note number page paragraph part phase point question round route rule season
+    section series stage step table tier title type unit version volume week zone §
+"""
+LABELS = frozenset(_LABELS.split())
 """Words before a number that names a thing and is no value of it."""
