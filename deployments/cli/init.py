@@ -61,7 +61,7 @@ def config_template(source: str | None, folder: Path) -> str:
         SourceError: The source cannot be read.
     """
     reader = None if source is None else read_samples(source, SourceOptions(), {})
-    columns = None if reader is None else reader.columns
+    columns = None if reader is None else (*reader.columns, *reader.other_columns)
     shown = "answers.jsonl" if source is None else _relative(source, folder)
     return "\n".join(
         [

@@ -11,6 +11,7 @@ from deployments.cli._support.metric_guide import (
     default_request,
     describe_metric,
     judge_of,
+    needed_columns,
     range_of,
     render_guide,
     render_overview,
@@ -79,7 +80,7 @@ def _entry(metric: Metric) -> dict[str, object]:
         "aliases": list(metric.aliases),
         "summary": metric.summary,
         "source": metric.source,
-        "columns": list(request.columns),
+        "columns": list(needed_columns(request)),
         "products": [str(product) for product in request.products],
         "direction": str(metric.direction),
         "bounds": list(bounds) if bounds else None,
@@ -101,7 +102,7 @@ def _table(chosen: list[Metric]) -> Table:
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
             range_of(metric),
             judge_of(metric),
-            ", ".join(default_request(metric).columns) or "any",
+            ", ".join(needed_columns(default_request(metric))) or "any",
             metric.summary,
         )
         for metric in chosen

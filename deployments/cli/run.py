@@ -29,7 +29,7 @@ from metric_core.records import Direction
 from tasks.documents.blocks import Line, own
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.findings.finding import RunRecords
-from tasks.findings.table import blocks_of, lines_of
+from tasks.findings.table import blocks_of, cautions_of, lines_of
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.record.run_record import RunRecord
@@ -120,7 +120,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
         stderr.print(f"warning: {warning}", style="yellow")
     run = RunRecords(record, summary, folder.path)
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
-    print_document(stdout, [Line(title, is_strong=True)])
+    print_document(stdout, [Line(title, is_strong=True), *cautions_of(run)])
     print_table(stdout, summary_table(summary))
     print_lines(stdout, _lines(run))
     print_document(stdout, [*blocks_of(run)])

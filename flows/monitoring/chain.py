@@ -237,10 +237,9 @@ class _Chain:
 
     def _judge(self, before: Baseline | None) -> GatedRun:
         """Compare the run with its baseline by the gate, and write the comparison page to the run folder."""
-        if before is None and self.monitored_run.index:
-            return GatedRun()  # the first version is what later ones are compared with
+        is_first = before is None and self.monitored_run.index  # later versions are compared with it
         baseline, obstacle = _find_folder(self.store, before)
-        gated = judge_run(self._gate(), baseline, self.folder, self._matching)
+        gated = judge_run(None if is_first else self._gate(), baseline, self.folder, self._matching)
         if (
             obstacle is None
             and gated.obstacle is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from flows.config.gate_file import KEPT_AT_LEAST, GateSettings
 from flows.monitoring.incidents import UNDECIDED
 from flows.monitoring.source_checks import ROWS, Loss, find_losses
-from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs, with_rules_of_metrics
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
@@ -139,9 +139,10 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
     and a gate with other rules is inconclusive at best.
 
     Args:
-        gate: Rules to apply; None for none.
+        gate: Rules to apply, besides those that metrics bring along; None for none.
         baseline: Run folder of the baseline; None if there is none.
     """
+    gate = with_rules_of_metrics(gate, FinishedRun(folder))
     gated = _judge(gate, baseline, folder, matching)
     if gated.is_compared and baseline is not None:
         pair = RunPair.from_runs(FinishedRun(baseline), FinishedRun(folder), matching)

@@ -12,8 +12,11 @@ from flows.monitoring.incidents import MISSED, alert_incidents, subject_of_alert
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.source_checks import describe_missing
+from tasks.findings.finding import RunRecords
+from tasks.findings.table import cautions_of
 from tasks.record.outcome import OutcomeIncidents
 from tasks.runs.baselines import Baseline
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import COMPARISON, REPORT
 
 Verdict: TypeAlias = Literal["accepted", "passed", "recovering", "inconclusive", "failed", "worse", "superseded"]
@@ -69,6 +72,12 @@ class Findings:
         if self.alarms.margin and self.verdict == "passed":
             yield self.alarms.margin
 
+    def _cautions(self) -> Iterator[str]:
+        """Yield the warnings of findings, which hold whatever the run is compared with."""
+        run = FinishedRun(self.folder)
+        for caution in cautions_of(RunRecords(run.record, run.summary, run.folder)):
+            yield f"{caution.title}: {' '.join((caution.sentence, *caution.reasons))}"
+
     def _about(self, flow_run: str = "") -> Alert:
         gated, incidents = self.gated, self.incidents
         is_refused = bool(self.monitored_run.index) and self.verdict in _SUBJECTS
@@ -81,7 +90,7 @@ class Findings:
         if incidents.opened:
             notes += self.alarms.changes
         if opened or notes:
-            notes += gated.notes
+            notes = [*self._cautions(), *notes, *gated.notes]
         if self.monitored_run.index and (opened or notes) and gated.judgments is not None:
             notes.append(gated.judgments)
         return Alert(

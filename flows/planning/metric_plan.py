@@ -242,7 +242,7 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
     """Return the plan for the metrics that are named, or else for all that the data and the judge allow.
 
     Args:
-        available: Sample columns that the data has.
+        available: Columns that the data has: those of samples, and others.
 
     Raises:
         ConfigError: A metric or parameter is unknown.
@@ -251,7 +251,8 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
     requested = options.requests()
     requests = default_suite(available, options.can_rate) if requested is None else requested
     if not requests:
-        columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
+        known = ", ".join(name for name in available if name in COLUMNS)
+        columns = f"the sample columns {known}" if known else "no sample columns"
         raise SourceError(
             f"no metric can work on the data, which has {columns}. "
             "`assay metrics` lists the columns that each needs; column_map gives your columns those names."

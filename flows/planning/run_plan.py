@@ -24,7 +24,7 @@ from tasks.options.run_model_options import RunModelOptions
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions, SourceOptions, split_kind
-from tasks.sources import available_columns
+from tasks.sources import all_columns
 from tasks.sources.location import HUB
 
 S = TypeVar("S", bound=Settings)
@@ -51,18 +51,18 @@ class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
         return narrow(self, SourceOptions, conversations=self.rows, **changes)
 
     def columns(self) -> tuple[str, ...]:
-        """Return the sample columns that the rows have when they are evaluated: those of the source, and fetched ones.
+        """Return the columns that the rows have when they are evaluated: those of the source, and fetched ones.
 
         Raises:
             SourceError: The source cannot be read, or contexts are to be fetched, and it has no questions.
         """
-        columns = available_columns(self.source or "", self.options(limit=None))
+        columns = all_columns(self.source or "", self.options(limit=None))
         if self.retriever is None:
             return columns
         if USER_INPUT not in columns:
             raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
         fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if self.retriever.generator else set())
-        return tuple(name for name in COLUMNS if name in fetched)
+        return (*(name for name in COLUMNS if name in fetched), *(name for name in columns if name not in COLUMNS))
 
 
 class StoragePlan(TableStoreOptions):

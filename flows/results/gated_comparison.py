@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from flows.config.gate_file import GateSettings
+from flows.config.gate_file import AbsoluteSettings, GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
+from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, PairedMetric, compare_paired
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
@@ -39,7 +40,7 @@ class CompareOptions:
     """Options of a comparison.
 
     Args:
-        gate: Gate to check the second run against; None for no gate.
+        gate: Gate to check the second run against; None for none but the rules that metrics bring along.
         top: Number of most changed rows to name per metric.
         allow_different: Apply a gate's regression rules to runs that are not like for like.
         without_baseline: Leave out the rules of a gate that need a baseline, if there is none.
@@ -51,6 +52,26 @@ class CompareOptions:
     top: int = 5
     allow_different: bool = False
     without_baseline: bool = False
+
+
+def with_rules_of_metrics(gate: GateSettings | None, run: FinishedRun) -> GateSettings | None:
+    """Return a gate with the rules that metrics of a run bring along, but for metrics that it has rules about.
+
+    Args:
+        gate: Rules of the user; None for none.
+    """
+    named = {rule.metric for rule in (() if gate is None else gate.absolute)}
+    own = []
+    for metric in run.record.metrics:
+        if metric.tolerated is not None and named.isdisjoint({metric.key, metric.name}):
+            is_lower = metric.direction is Direction.LOWER
+            statistic, side = (Statistic.GREATEST, "at_most") if is_lower else (Statistic.LEAST, "at_least")
+            rule = {"metric": metric.key, "statistic": statistic, side: metric.tolerated}
+            own.append(AbsoluteSettings.model_validate(rule))
+    if not own:
+        return gate
+    base = GateSettings() if gate is None else gate
+    return base.model_copy(update={"absolute": (*base.absolute, *own)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +101,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         NotComparableError: The gate has regression rules, and the runs are not like for like.
     """
     before, after = FinishedRun(a), FinishedRun(b)
+    options = replace(options, gate=with_rules_of_metrics(options.gate, after))
     options = _group_as_evaluated(options, after)
     gate = None if options.gate is None else options.gate.gate()
     pair = RunPair.from_runs(before, after, options.matching)
@@ -163,6 +185,9 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     """
     if options.gate is None:
         raise ConfigError("one run cannot be compared with itself: name a second one, or a gate file with --gate")
+    finished = FinishedRun(run)
+    options = replace(options, gate=with_rules_of_metrics(options.gate, finished))
+    assert options.gate is not None  # noqa: S101 rules were added, if anything
     gate = options.gate.gate()
     left_out: tuple[str, ...] = ()
     if gate.needs_baseline:
@@ -172,7 +197,6 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
                 "such rules out"
             )
         gate, left_out = gate.without_baseline(), (_NO_BASELINE,)
-    finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
     earlier = _read_earlier(pair, gate)

@@ -21,6 +21,7 @@ from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.stages import Product, any_judged, closure
 
 Parameters: TypeAlias = Mapping[str, Any]
+OwnColumns: TypeAlias = Mapping[str, ColumnType]
 
 _MOST_ROUNDS = 20
 """Rounds of requested verdicts after which a metric that follows up is taken to have no end."""
@@ -36,6 +37,7 @@ class Parameter:
         choices: Allowed values; empty if they are not enumerated.
         check: Validator that returns a description of valid values if it rejects a value, else None.
         required: True if the user must set the parameter.
+        is_function: True if a value names a function, `module:attribute`, which is in its place in `request.values`.
     """
 
     summary: str
@@ -43,6 +45,7 @@ class Parameter:
     choices: tuple[Any, ...] = ()
     check: Callable[[Any], str | None] | None = None
     required: bool = False
+    is_function: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +66,11 @@ class Metric:
             have separate reasons. Any other reason ends the run.
         failed: Reason -> description, for failed outcomes of the formula other than an unusable verdict, rating,
             reply or vector.
-        own_columns: Name -> type of columns of the data beyond those of a sample. A row without a value of that
-            type is undefined.
+        own_columns: Name -> type of columns of the data beyond those of a sample, or a function from parameters to such
+            a mapping. A row without a value of that type is undefined.
         own_products: Products that the plugin computes itself, which the formula reads by `evidence.product(name)`.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
+        optional_products: Products that the formula uses as far as other metrics of the run read them.
         stand_ins: Needed column -> optional columns that can each replace it.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
@@ -80,6 +84,7 @@ class Metric:
         follows_up: True if `verdicts` decides by the verdicts that it has requested what else it requests. It is called
             again, with these in `evidence.requested` and `evidence.decision(request)`, until it requests nothing new.
         language_model: True if the metric needs a language model as judge.
+        tolerated: Worst value of a row that passes a gate without a rule about the metric; None if it has no such rule.
         diagnosis: Class of the diagnosis that the score of a row decides; None without one.
         in_default_suite: True if the metric is computed by default when the data has its columns.
         family: Name of the module that defines the metric, for grouping.
@@ -98,9 +103,10 @@ class Metric:
     bounds: Callable[[Parameters], tuple[float, float] | None] = lambda _: (0.0, 1.0)
     undefined: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
-    own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
+    own_columns: OwnColumns | Callable[[Parameters], OwnColumns] = field(default_factory=dict)
     own_products: tuple[OwnProduct, ...] = ()
     optional_columns: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
+    optional_products: tuple[Product, ...] = ()
     stand_ins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -110,6 +116,7 @@ class Metric:
     verdicts: Callable[[Evidence, Parameters], Sequence[VerdictRequest]] | None = None
     follows_up: bool = False
     language_model: bool = False
+    tolerated: float | None = None
     diagnosis: ScoreClass | None = None
     in_default_suite: bool = True
     origin: str = ""
@@ -156,17 +163,21 @@ class MetricRequest:
         parameters: Complete parameters by name.
         key: Name in score tables and reports: set by the user, or the name of the metric followed by its non-default
             parameters in parentheses.
+        functions: Parameter -> the function that its value names.
     """
 
     metric: Metric
     parameters: Parameters
     key: str
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
     columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """Sample columns that the metric and its own products need."""
     optional_columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """Sample columns that the metric and its own products use if the data has them."""
     products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
     """Builtin products that the metric and its own products read."""
+    own_columns: OwnColumns = field(init=False, compare=False, repr=False)
+    """Columns beyond those of a sample that the metric needs."""
     bounds: tuple[float, float] | None = field(init=False, compare=False, repr=False)
     """Least and greatest value; None if the user or the row defines the scale."""
     _declared: Declarations = field(init=False, compare=False, repr=False)
@@ -178,17 +189,29 @@ class MetricRequest:
         for name in ("columns", "optional_columns", "products"):
             of_products = (part for product in metric.own_products for part in getattr(product, name))
             object.__setattr__(self, name, tuple(dict.fromkeys((*getattr(self, name), *of_products))))
+        given = metric.own_columns
+        object.__setattr__(self, "own_columns", given(parameters) if callable(given) else given)
         readable = frozenset({*self.columns, *self.optional_columns})
+        products = closure(self.products).union(metric.optional_products)
         own = {product.name: product for product in metric.own_products}
-        declared = Declarations(
-            self._name, self.key, readable, closure(self.products), metric.own_columns, own_products=own
-        )
+        declared = Declarations(self._name, self.key, readable, products, self.own_columns, own_products=own)
         object.__setattr__(self, "_declared", declared)
 
     @property
     def needs_language_model(self) -> bool:
         """True if the metric needs a language model as judge, with these parameters."""
         return self.metric.language_model and any_judged(self.products)
+
+    @property
+    def function_names(self) -> dict[str, str]:
+        """The functions that parameters name, by parameter."""
+        named = [name for name, parameter in self.metric.parameters.items() if parameter.is_function]
+        return {name: self.parameters[name] for name in named if self.parameters[name] is not None}
+
+    @property
+    def values(self) -> Parameters:
+        """The parameters, with functions in place of their names."""
+        return {**self.parameters, **self.functions}
 
     @property
     def _name(self) -> str:
@@ -215,7 +238,7 @@ class MetricRequest:
             return ()
 
         def ask_about(evidence: Evidence) -> Sequence[RatingRequest] | Score:
-            return ask(DeclaredSample(evidence.sample, self._declared), self.parameters)
+            return ask(DeclaredSample(evidence.sample, self._declared), self.values)
 
         asked: Sequence[RatingRequest] | Score = self._checked(ask_about, Evidence(sample))
         return asked
@@ -235,7 +258,7 @@ class MetricRequest:
         declared = self._declared.before_verdicts(follows_up=self.metric.follows_up)
 
         def ask_about(evidence: Evidence) -> Sequence[VerdictRequest]:
-            requested = ask(DeclaredEvidence(evidence, declared), self.parameters)
+            requested = ask(DeclaredEvidence(evidence, declared), self.values)
             if not isinstance(requested, Sequence):
                 raise self._error(f"requests {requested!r}, wanted a list of VerdictRequest", evidence.sample)
             return requested
@@ -295,7 +318,7 @@ class MetricRequest:
                 stand_ins = self.metric.stand_ins.get(column, ())
                 if not any(getattr(evidence.sample, stand_in) for stand_in in stand_ins):
                     evidence.column(column)
-            for column, kind in self.metric.own_columns.items():
+            for column, kind in self.own_columns.items():
                 evidence.own_column(column, kind)
             result = call(evidence)
         except MissingProductError as missing:
@@ -316,7 +339,7 @@ class MetricRequest:
         """Return the outcome of a gap, which a metric that raises the error itself cannot invent."""
         known = {gap.reason for gap in evidence.gaps.values()}
         known |= {rating.reason for rating in evidence.ratings.get(self.key, ())}
-        own = self.metric.own_columns
+        own = self.own_columns
         known |= {missing_column(column) for column in (*self.columns, *self.optional_columns, *own)}
         known |= {wrong_type(column, kind) for column, kind in own.items()}
         for product in self.metric.own_products:

@@ -168,7 +168,7 @@ def default_suite(available_columns: Collection[str], can_rate: bool = True) -> 
     """Return every metric that needs no parameters and whose columns are all available, in the order of `METRICS`.
 
     Args:
-        available_columns: Sample columns that the data has.
+        available_columns: Columns that the data has: those of samples, and others.
         can_rate: False leaves out the metrics that need a language model as judge.
 
     >>> [request.key for request in default_suite({"user_input", "response"})]
@@ -176,4 +176,8 @@ def default_suite(available_columns: Collection[str], can_rate: bool = True) -> 
     """
     requests = [metric.request() for metric in METRICS.values() if metric.in_default_suite]
     usable = (request for request in requests if can_rate or not request.needs_language_model)
-    return [request for request in usable if not request.lacking(available_columns)]
+    return [
+        request
+        for request in usable
+        if not request.lacking(available_columns) and request.own_columns.keys() <= set(available_columns)
+    ]

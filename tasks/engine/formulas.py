@@ -47,13 +47,13 @@ def digest_formulas() -> str | None:
 def digest_formulas_of(definition: StageDefinition[Any], settings: Settings) -> str | None:
     """Return the digest of the formulas that a stage can run with some settings.
 
-    A user-defined metric may run any code. What it asks is identified by its own code, which is in the settings, and by
-    all formulas; its scores are not.
+    A user-defined metric, or a function that a parameter names, may run any code. What it asks is identified by its own
+    code, which is in the settings, and by all formulas; its scores are not.
 
     Returns:
-        The digest; None for scores of a user-defined metric, and if a file has changed since it was loaded.
+        The digest; None for scores by such code, and if a file has changed since it was loaded.
     """
-    if any(metric.origin for metric in _metrics_of(settings)):
+    if any(metric.code for metric in _settings_of_metrics(settings)):
         return digest_formulas() if definition.cached else None
     return _unless_changed(lambda: _digest(formulas_of(definition.stage, settings)))
 
@@ -63,8 +63,8 @@ def formulas_of(stage: Stage, settings: Settings) -> set[str]:
     roots = [f"tasks.stages.{stage}"]
     if isinstance(settings, StoredSettings):
         roots.append(_MODELS)
-    for metric in _metrics_of(settings):
-        roots += _modules_of_metrics()[metric.name]
+    for metric in _settings_of_metrics(settings):
+        roots += _modules_of_metrics()[metric.request().metric.name]
     return set(filter(_is_formula, chain.from_iterable(map(_graph().reach, roots))))
 
 
@@ -90,9 +90,9 @@ def _graph() -> ModuleGraph:
     return ModuleGraph(Path(__file__).parents[2], NOTED)
 
 
-def _metrics_of(settings: Settings) -> list[Metric]:
+def _settings_of_metrics(settings: Settings) -> Sequence[MetricSettings]:
     metrics: Sequence[MetricSettings] = getattr(settings, "metrics", ())
-    return [each.request().metric for each in metrics]
+    return metrics
 
 
 @cache

@@ -10,7 +10,7 @@ import pyarrow as pa
 from metric_core.declarations.metric import MetricRequest
 from metric_core.statistics.summary import MetricSummary
 from tasks.comparison.run_pair import RunPair
-from tasks.documents.blocks import Block
+from tasks.documents.blocks import Block, Caution
 from tasks.findings.comparison import FindingComparison
 from tasks.findings.on_judge import OnJudge
 from tasks.findings.parts import Fact, Templated
@@ -86,6 +86,7 @@ class Finding:
         count: Function that returns its entries of summary.json.
         lines: Function that returns lines for the terminal.
         details: Function that returns lines for a terminal with `--verbose`.
+        caution: Function that returns a warning that report, terminal and alerts show before anything else.
         header: Function that returns a part of the report's header.
         subheader: Function that returns a part of the header below the worst metrics.
         filter: Function that returns a filter of the rows of the report.
@@ -115,6 +116,7 @@ class Finding:
     count: Callable[[WrittenRows], Iterable[HasEntry | None]] | None = None
     lines: Lines = no_lines
     details: Lines = no_lines
+    caution: Callable[[RunRecords], Caution | None] | None = None
     header: Callable[[RunRecords], Templated | None] | None = None
     subheader: Callable[[RunRecords], Templated | None] | None = None
     filter: Callable[[RunRecords], Templated | None] | None = None

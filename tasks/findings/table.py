@@ -14,7 +14,7 @@ import pyarrow as pa
 from metric_core.errors import PluginError
 from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
-from tasks.documents.blocks import Block
+from tasks.documents.blocks import Block, Caution
 from tasks.findings.comparison import ComparedRows, FindingComparison
 from tasks.findings.finding import Figure, Finding, Lines, RunRecords, WrittenRows
 from tasks.plugins.load_object import Group, installed_names, load_object
@@ -178,6 +178,12 @@ def lines_of(run: RunRecords, kind: Literal["lines", "details", "reading", "note
     for finding in findings_of(run):
         lines: Lines = getattr(finding, kind)
         yield from lines(run)
+
+
+def cautions_of(run: RunRecords) -> Iterator[Caution]:
+    """Yield the warnings of all findings of a run."""
+    cautions = (finding.caution(run) for finding in findings_of(run) if finding.caution is not None)
+    yield from (each for each in cautions if each is not None)
 
 
 def blocks_of(run: RunRecords) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from metric_core.errors import PluginError, UnknownMetricError
 from metric_core.metrics.registry import METRICS, parse_request, resolve
 from metric_core.parsing.suggestions import suggest_names
 from tasks.plugins.checked_metric import CheckedMetric, check_declarations
-from tasks.plugins.load_object import Group, installed_names, load_object
+from tasks.plugins.load_object import Group, LoadedObject, installed_names, load_object
 
 
 def find_metric(name: str) -> Metric:
@@ -49,6 +49,19 @@ def packaged_metrics() -> list[Metric]:
         PluginError: One of them cannot be imported or is not a metric.
     """
     return [_find_custom(name) for name in sorted(installed_names(Group.METRICS).keys() - METRICS)]
+
+
+def load_functions(request: MetricRequest) -> dict[str, LoadedObject]:
+    """Return the functions that parameters of a metric name, by parameter.
+
+    Raises:
+        PluginError: A function cannot be imported or called.
+    """
+    functions = {name: load_object(Group.METRICS, value) for name, value in request.function_names.items()}
+    for name, loaded in functions.items():
+        if not callable(loaded.obj):
+            raise PluginError(f"{request.key}: {name} is {loaded.obj!r}, wanted a function")
+    return functions
 
 
 @lru_cache(maxsize=256)

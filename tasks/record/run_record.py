@@ -124,11 +124,12 @@ class MetricRecord(Part):
 
     Args:
         origin: Import path of a metric of a plugin; empty for a built-in metric.
-        code: Digest of the code of such a metric.
+        code: Digest of the code of such a metric, and of functions that its parameters name.
         summary: The metric in a sentence.
         bounds: Least and greatest value; None if it has none.
         language_model: True if it needs a judge with a language model.
         undefined: Reason for an undefined score -> its meaning.
+        tolerated: Worst value of a row that passes a gate without a rule about the metric; None if it has no such rule.
     """
 
     key: str
@@ -142,6 +143,7 @@ class MetricRecord(Part):
     parameters: dict[str, Any]
     language_model: bool = False
     undefined: dict[str, str] = Field(default_factory=dict)
+    tolerated: float | None = None
 
     @property
     def installed(self) -> str:

@@ -3,6 +3,6 @@
 from tasks.options.source_options import SourceOptions
 from tasks.sources.location import SourceLike
 from tasks.sources.readers.bad_rows import BadRow
-from tasks.sources.sample_reader import SampleReader, available_columns, read_samples
+from tasks.sources.sample_reader import SampleReader, all_columns, available_columns, read_samples
 
-__all__ = ["BadRow", "SampleReader", "SourceLike", "SourceOptions", "available_columns", "read_samples"]
+__all__ = ["BadRow", "SampleReader", "SourceLike", "SourceOptions", "all_columns", "available_columns", "read_samples"]

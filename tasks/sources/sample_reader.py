@@ -75,6 +75,16 @@ def available_columns(source: SourceLike, options: SourceOptions) -> tuple[str, 
     return SampleReader(open_source(source), options, {}).columns
 
 
+def all_columns(source: SourceLike, options: SourceOptions) -> tuple[str, ...]:
+    """Return the sample columns that a source has, then its other columns, which metrics may need, too.
+
+    Raises:
+        SourceError: The source cannot be read or has no row.
+    """
+    reader = SampleReader(open_source(source), options, {})
+    return (*reader.columns, *reader.other_columns)
+
+
 class SampleReader:
     """The samples of a source, as tables of the samples schema with at most `batch_rows` rows each.
 
@@ -120,6 +130,12 @@ class SampleReader:
         """The sample columns of the source."""
         found = {*self._resolution.bindings, *self._brought}
         return tuple(column for column in COLUMNS if column in found)
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """The columns of the source that are no sample columns, as far as they are known."""
+        read = {*self._resolution.bindings.values(), *COLUMNS}
+        return tuple(name for name in self._seen.names if name not in read)
 
     @property
     def lookalikes(self) -> dict[str, str]:

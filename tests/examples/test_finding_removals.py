@@ -134,7 +134,7 @@ def own_tests(rooms: Iterable[Room]) -> list[Path]:
 
 
 def copy_without_findings(names: Collection[str], folder: Path, *others: str, doors: Iterable[Room] = ()) -> Path:
-    """Copy the packages without some findings, and without their own tests; schemas in docs are written again.
+    """Copy the packages without some findings, and without their own tests; pages made from code are written again.
 
     Args:
         doors: Rooms behind doors that are left out, too.
@@ -147,16 +147,15 @@ def copy_without_findings(names: Collection[str], folder: Path, *others: str, do
     for path in own_tests(rooms):
         (copy / path).unlink(missing_ok=True)  # some are gone with their folders
     if "docs" in others:
-        write_schemas(copy)
+        write_pages(copy)
     return copy
 
 
-def write_schemas(copy: Path) -> None:
-    """Write the published schemas of a copy as CONTRIBUTING says for changed options and records."""
-    for command, file in ((("tasks.findings.schemas", "docs"), None), (("rag_assay", "init", "--schema"), "config")):
-        printed = run_module(copy, *command)
-        if file is not None:
-            (copy / "docs" / f"{file}.schema.json").write_text(printed, encoding="utf-8")
+def write_pages(copy: Path) -> None:
+    """Write the published schemas and the list of metrics of a copy as CONTRIBUTING says for changes."""
+    run_module(copy, "tasks.findings.schemas", "docs")
+    for command, file in (("init --schema", "config.schema.json"), ("metrics --markdown", "metrics.md")):
+        (copy / "docs" / file).write_text(run_module(copy, "rag_assay", *command.split()), encoding="utf-8")
 
 
 def test_rooms_of_findings_are_there_and_need_no_circle() -> None:

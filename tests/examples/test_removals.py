@@ -51,6 +51,8 @@ def is_in(module: str, folders: Iterable[str]) -> bool:
     return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
 
 
+LEAKS = ("leaked_claims", "leaked_passages")
+
 ROOMS = {
     "traces": Room(
         ("tasks/sources/traces", "deployments/trace_receiver"),
@@ -65,6 +67,19 @@ ROOMS = {
             "tests/deployments/cli/test_questions.py",
             "tests/deployments/served/rebuilt_index.py",
             "tests/deployments/served/test_chain_after_rebuild.py",
+        ),
+    ),
+    "leaks": Room(
+        (
+            "tasks/leaks",
+            "metric_core/metrics/leaks.py",
+            *(f"{folder}/{name}.md" for folder in ("metric_core/metrics", "docs/metrics") for name in LEAKS),
+        ),
+        ("findings.leaks", *(f"metrics.{name}" for name in LEAKS)),
+        (
+            "benchmarks/leaks.py",
+            "tests/flows/monitoring/test_leaks_alert.py",
+            "tests/metric_core/metrics/test_leaks.py",
         ),
     ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),

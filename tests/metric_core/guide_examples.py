@@ -71,8 +71,11 @@ def read_example(metric: str) -> Example:
     request = METRICS[metric].request({name: _parameter(name, text) for name, text in written.items()})
     facts = [line for line in lines if line.partition(" = ")[0] not in written]
     stated = {name: text for name, _, text in (line.partition(": ") for line in facts)}
-    sample = Sample(**{name: _cell(COLUMNS[name], text) for name, text in stated.items() if name in COLUMNS})
-    rest = [line for line in facts if line.partition(": ")[0] not in COLUMNS]
+    own = {name: json.loads(text) for name, text in stated.items() if name in request.own_columns}
+    sample = Sample(
+        **{name: _cell(COLUMNS[name], text) for name, text in stated.items() if name in COLUMNS}, extras=own or None
+    )
+    rest = [line for line in facts if line.partition(": ")[0] not in {*COLUMNS, *own}]
     return Example(request, _evidence(request, sample, rest), score["score"])
 
 

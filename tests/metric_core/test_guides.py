@@ -43,6 +43,7 @@ def test_the_score_of_an_example_is_what_the_metric_computes_from_what_the_examp
         assert score.value is not None, score
         assert example.score == f"{score.value:.3f}".rstrip("0").rstrip("."), name
         readable = {*example.request.columns, *example.request.optional_columns}
+        readable |= {"extras"} if example.request.own_columns else set()
         sample = example.evidence.sample
         assert {each.name for each in fields(sample) if getattr(sample, each.name)} <= {*readable, "row_id"}, name
 

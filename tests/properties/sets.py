@@ -4,6 +4,7 @@ A new metric joins `PARAMETERS` and every set whose property it has; a test fail
 """
 
 from collections.abc import Iterable
+from importlib.metadata import entry_points
 from typing import Any
 
 from metric_core.declarations.metric import MetricRequest
@@ -56,7 +57,10 @@ REQUESTS: dict[str, list[MetricRequest]] = {
     name: [metric.request(parameters) for parameters in PARAMETERS.get(name, [{}])] for name, metric in METRICS.items()
 }
 
-UNORDERED = {
+OF_ROOMS = METRICS.keys() & {point.name for point in entry_points(group="rag_assay.metrics")}
+"""The metrics that come in by an entry point, and leave with their rooms."""
+
+UNORDERED = OF_ROOMS | {
     "faithfulness", "answer_relevancy", "context_recall", "non_llm_context_recall", "id_context_precision",
     "id_context_recall", "context_relevancy", "context_entity_recall", "answer_correctness", "factual_correctness",
     "noise_sensitivity", "abstention_accuracy", "over_refusal", "key_point_recall", "key_point_precision",

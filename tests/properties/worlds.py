@@ -34,12 +34,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Context:
-    """A retrieved context with its usefulness for reference and response."""
+    """A retrieved context with its usefulness for reference and response, and the names of those who may see it."""
 
     text: str
     id: str
     for_reference: Support
     for_response: Support
+    acl: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class World:
     questions: tuple[tuple[Question, float | None], ...] = ()
     similarity: float | None = None
     picks: tuple[int | None, ...] = ()
+    asker: tuple[str, ...] = ()
     absent: frozenset[str] = frozenset()
 
     @property
@@ -78,6 +80,7 @@ class World:
             "key_points": (KeyPoint(""),) * len(self.reference_claims),
             **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
             **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
+            "extras": {"asker": list(self.asker), "acl": [list(context.acl) for context in self.contexts]},
         }
         return Sample(row_id="row", **{name: held for name, held in columns.items() if name not in self.absent})
 
@@ -167,6 +170,7 @@ def _answer(rating: RatingRequest, pick: int | None) -> str | float | None:
 BINARY: st.SearchStrategy[float] = st.sampled_from([0.0, 1.0])
 PROBABILITY: st.SearchStrategy[float] = BINARY | st.floats(0, 1, allow_subnormal=False)
 _TEXT = st.sampled_from(["", " ", "tea", "The tea is cold.", "the tea", "rain", "Rain in May."])
+_GROUPS = st.lists(st.sampled_from(["hr", "it", "*"]), max_size=2).map(tuple)
 _NAMES = st.lists(st.sampled_from(["Arden", "the Arden", "Ida Morrow", "1901", "Wend's", "U.S."]), max_size=6)
 
 
@@ -177,7 +181,7 @@ def worlds(draw: st.DrawFn, support: st.SearchStrategy[float] = PROBABILITY, lea
     claim = st.builds(Claim, support, support, st.tuples(*[support] * contexts))
     claims = st.lists(claim, min_size=least, max_size=4).map(tuple)
     names = st.sampled_from("abcd")
-    context = st.builds(Context, _TEXT, names, support, support)
+    context = st.builds(Context, _TEXT, names, support, support, _GROUPS)
     question = st.builds(Question, _TEXT, st.booleans())
     asked = st.tuples(question, st.floats(-1, 1, allow_subnormal=False))
     return World(
@@ -194,6 +198,7 @@ def worlds(draw: st.DrawFn, support: st.SearchStrategy[float] = PROBABILITY, lea
         questions=tuple(draw(st.lists(asked, min_size=least, max_size=4))),
         similarity=draw(st.floats(-1, 1, allow_subnormal=False)),
         picks=tuple(draw(st.lists(st.integers(0, 9), min_size=5, max_size=5))),
+        asker=draw(_GROUPS),
     )
 
 

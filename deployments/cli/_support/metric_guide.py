@@ -97,7 +97,7 @@ def render_overview(metrics: Iterable[Metric]) -> str:
         default = (
             ("yes, with such a judge" if request.needs_language_model else "yes") if metric.in_default_suite else "no"
         )
-        cells = (", ".join(request.columns) or "any", judge, default)
+        cells = (", ".join(needed_columns(request)) or "any", judge, default)
         link = f"[{metric.name}](metrics/{metric.name}.md)"
         rows.setdefault(_heading_of(request.columns), []).append((link, metric.summary, *cells))
     sections = [f"## {title}\n\n{_table([_HEADINGS, *found])}" for title, found in rows.items()]
@@ -128,6 +128,11 @@ def default_request(metric: Metric) -> MetricRequest:
     return MetricRequest(
         metric, {name: parameter.default for name, parameter in metric.parameters.items()}, metric.name
     )
+
+
+def needed_columns(request: MetricRequest) -> tuple[str, ...]:
+    """Return the columns that a metric needs: those of a sample, and its own."""
+    return (*request.columns, *request.own_columns)
 
 
 def judge_of(metric: Metric) -> str:
@@ -161,7 +166,7 @@ def _facts(metric: Metric) -> Iterator[tuple[str, ...]]:
     optional = request.optional_columns
     better = {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "neither"}
     yield ("", "")
-    yield ("columns", ", ".join(request.columns) or "none required")
+    yield ("columns", ", ".join(needed_columns(request)) or "none required")
     if optional:
         yield ("columns used if present", ", ".join(optional))
     yield ("range", range_of(metric))
@@ -183,7 +188,9 @@ def _parameters(metric: Metric) -> Iterator[tuple[str, ...]]:
 
 def _undefined(metric: Metric) -> Iterator[tuple[str, ...]]:
     yield ("reason", "when")
-    missing = {missing_column(column): "the row has no such value" for column in default_request(metric).columns}
+    missing = {
+        missing_column(column): "the row has no such value" for column in needed_columns(default_request(metric))
+    }
     yield from (missing | dict(metric.undefined)).items()
 
 

@@ -26,7 +26,7 @@ from tasks.documents.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH
 from tasks.documents.timestamps import format_timestamp
 from tasks.findings.finding import RunRecords
 from tasks.findings.parts import Templated
-from tasks.findings.table import findings_of, lines_of
+from tasks.findings.table import cautions_of, findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
 from tasks.reports.page import open_templates, render_page, render_part
@@ -211,7 +211,7 @@ def _page(run: RunRecords, content: Mapping[str, Any]) -> str:
     shared = {**content, "drawing": drawing}
     findings = [*findings_of(run)]
     parts: dict[str, list[Templated | Sequence[Block] | None]] = {
-        "headers": [each.header(run) for each in findings if each.header is not None],
+        "headers": [[*cautions_of(run)], *(each.header(run) for each in findings if each.header is not None)],
         "subheaders": [each.subheader(run) for each in findings if each.subheader is not None],
         "sections": [each.section(run) for each in findings if each.section is not None],
         "filters": [each.filter(run) for each in findings if each.filter is not None],

@@ -100,11 +100,11 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
 
 def _describe_metric(request: MetricRequest) -> MetricRecord:
     metric = request.metric
-    return MetricRecord(
+    record = MetricRecord(
         key=request.key,
         name=metric.name,
         origin=metric.origin,
-        code=metric.code,
+        code=MetricSettings.from_request(request).code,
         summary=metric.summary,
         family=metric.family,
         direction=metric.direction,
@@ -113,6 +113,7 @@ def _describe_metric(request: MetricRequest) -> MetricRecord:
         language_model=request.needs_language_model,
         undefined=dict(metric.undefined),
     )
+    return record if metric.tolerated is None else record.extend(tolerated=metric.tolerated)
 
 
 def _describe_repetition(

@@ -103,7 +103,16 @@ def test_the_default_suite_asks_for_nothing_but_columns() -> None:
     on_request = user_defined | {"abstention_accuracy", "over_refusal", "context_sufficiency"}  # more questions per row
     on_request |= {metric.name for metric in METRICS.values() if metric.family == "citations"}  # few systems cite
     on_request |= {"key_point_recall", "key_point_precision"}  # the reference stands in for key points
+    on_request |= {name for name, metric in METRICS.items() if metric.own_columns}  # columns that few data have
     assert names == [name for name in METRICS if name not in on_request]
+
+
+def test_a_metric_of_the_default_suite_is_there_if_its_own_columns_are() -> None:
+    for metric in (each for each in METRICS.values() if each.own_columns and each.in_default_suite):
+        request = metric.request()
+        chosen = default_suite({*request.columns, *request.own_columns})
+        assert request.key in [each.key for each in chosen]
+        assert request.key not in [each.key for each in default_suite({*request.columns, *[*request.own_columns][1:]})]
 
 
 def test_the_default_suite_leaves_out_what_lacks_a_column() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from metric_core.errors import ConfigError, SourceError
-from tasks.sources import SourceOptions, available_columns, read_samples
+from tasks.sources import SourceOptions, all_columns, available_columns, read_samples
 from tasks.sources.column_mapping import resolve_columns
 from tests.tasks.sources.helpers import column, read, write_lines
 
@@ -22,6 +22,11 @@ def test_aliases_and_other_case(question: str, tmp_path: Path) -> None:
     assert table.select(list(ROW)).to_pylist() == [ROW]
     assert available_columns(path, SourceOptions()) == reader.columns == tuple(ROW)
     assert reader.warnings == []
+
+
+def test_other_columns_come_after_those_of_samples(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [{"topic": "x", "answer": "r", "id": "a"}, {"asker": "ann"}])
+    assert all_columns(path, SourceOptions()) == ("response", "topic", "id", "asker")
 
 
 def test_the_map_takes_precedence_over_names_and_aliases(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""What a run retrieved or stated that its askers may not see."""
