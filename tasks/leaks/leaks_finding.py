@@ -16,12 +16,13 @@ def caution(run: RunRecords) -> Caution | None:
     if found is None or not found.leaking:
         return None
     sentence = (
-        f"{found.leaking:,} of {found.rows:,} row{_s(found.rows)} retrieved passages that the asker may not see: "
-        f"{found.passages:,} in all."
+        f"{found.leaking:,} of {found.rows:,} row{_s(found.rows)} retrieved {found.passages:,} "
+        f"passage{_s(found.passages)} that the asker may not see."
     )
     reasons = [_name_documents(found)]
     if found.claiming:
-        reasons.append(f"{found.claiming:,} response{_s(found.claiming)} state what only such a passage says")
+        verb = "states" if found.claiming == 1 else "state"
+        reasons.append(f"{found.claiming:,} response{_s(found.claiming)} {verb} what only such a passage says.")
     return Caution("Leaks", sentence, tuple(reasons))
 
 
@@ -62,7 +63,7 @@ def _name_documents(found: LeakCounts) -> str:
         named.append(f"{more:,} more")
     if found.unnamed:
         named.append(f"{found.unnamed:,} passage{_s(found.unnamed)} without an id")
-    return f"documents: {', '.join(named)}"
+    return f"Documents: {', '.join(named)}."
 
 
 def _unknown(found: LeakCounts) -> str:
