@@ -8,8 +8,8 @@
 4. Rows with and without a passage that was forged (RGB, RAMDocs): AUROC of how alike the most alike statements are.
 
 What people labelled is read from `../shared` beside the repository; without it, 3 and 4 have the handbook only. The
-thresholds were chosen on one half of the rows (by a digest of the question or section); the figures are of the other
-half, of 1 and 2 of both. `python -m benchmarks.disagreeing_passages`.
+thresholds were chosen on one half of the rows and sections (by a digest of the question or section); the figures are of
+the other half. `python -m benchmarks.disagreeing_passages`.
 """
 
 import json
@@ -119,7 +119,7 @@ CHANGES: Changes = {
     "time": (r"\b(\d\d):\d\d\b", _group(_hour)),
     "number": (r"(?<=[a-z] )(\d[\d,]*)(?= [a-z]{4,})", _group(_more)),
     "number in words": (rf"(?<=[a-z] )({_WORD})(?= [a-z]+s\b)", _group(_word)),
-    "name": (r"(?<= (?:of|by|in|to|at|on) )([A-Z][a-z]{3,})\b(?=[ .,;])", _group(_name)),
+    "name": (rf"(?<= (?:of|by|in|to|at|on) )(?!{_MONTH})([A-Z][a-z]{{3,}})\b(?=[ .,;])", _group(_name)),
     "yes or no": (
         r"\b(is|are|was|were|can|may|must|should|will) (not )?(?=[a-z])",
         lambda match, _: f"{match[1]} " if match[2] else f"{match[1]} not ",
@@ -157,12 +157,12 @@ def plant(texts: Sequence[str], changes: Changes, count: int) -> Iterator[Row]:
     """Yield rows with a section, a version of it with one sentence changed, and three others; each kind in its turn."""
     draw = random.Random(SEED)
     order = draw.sample(list(texts), len(texts))
-    left = {kind: iter(order) for kind in changes}
-    used: set[str] = set()
+    places = [(text, place) for text in order for place in range(len(_SENTENCE.split(text)))]
+    left = {kind: iter(places) for kind in changes}
     made = 0
     while left and made < count:
         for kind in [*left][: count - made]:
-            row = next((row for text in left[kind] if (row := _version(kind, text, changes, used, draw))), None)
+            row = next((row for text, place in left[kind] if (row := _version(changes, kind, text, place, draw))), None)
             if row is None:
                 del left[kind]
                 continue
@@ -172,19 +172,17 @@ def plant(texts: Sequence[str], changes: Changes, count: int) -> Iterator[Row]:
             yield replace(row, passages=passages)
 
 
-def _version(kind: str, text: str, changes: Changes, used: set[str], draw: random.Random) -> Row | None:
-    """Return a section with a version of it, which may also lack a sentence or have a new one; None if none can be."""
+def _version(changes: Changes, kind: str, text: str, place: int, draw: random.Random) -> Row | None:
+    """Return a section and a version of it, which may also lack a sentence or have a new one; None if none can be."""
     pattern, change = changes[kind]
     sentences = _SENTENCE.split(text)
-    matches = ((place, re.search(pattern, each)) for place, each in enumerate(sentences))
-    place, match = next(((place, match) for place, match in matches if match is not None), (0, None))
     old = sentences[place]
-    if match is None or text in used or len(old.split()) < _FEWEST_WORDS:
+    match = re.search(pattern, old)
+    if match is None or len(old.split()) < _FEWEST_WORDS:
         return None
     new = old[: match.start()] + change(match, draw) + old[match.end() :]
     if new == old:
         return None
-    used.add(text)
     version = [*sentences[:place], new, *sentences[place + 1 :]]
     others = [at for at in range(len(version)) if at != place]
     edit = draw.choice(["none", "none", "dropped", "added"])
@@ -290,7 +288,8 @@ def report_forged(half: int) -> None:
             found = find_disagreements(row["retrieved_contexts"], row["user_input"])
             is_forged = {"misinfo", "relevant"} <= set(row["context_kinds"])
             alike[row["dataset"]][not is_forged].append(found[0].alike if found else 0.0)
-    for name, (forged, others) in alike.items():
+    both = tuple([value for parts in alike.values() for value in parts[place]] for place in (0, 1))
+    for name, (forged, others) in [*alike.items(), ("both", both)]:
         shares = [f"{sum(value > 0 for value in values)} of {len(values)}" for values in (forged, others)]
         count = len(forged) + len(others)
         print(f"| {name} | {count} | {len(forged)} | {auroc(forged, others):.3f} | {shares[0]} | {shares[1]} |")
@@ -299,7 +298,7 @@ def report_forged(half: int) -> None:
 def main() -> None:
     """Print all tables; `--tuning` those of the half that thresholds were chosen on, `--show` what went wrong."""
     half = 0 if "--tuning" in sys.argv else 1
-    texts = [text for text in sections() if "--tuning" not in sys.argv or half_of(text) == 0]
+    texts = [text for text in sections() if half_of(text) == half]
     started = process_time()
     report_planted(texts)
     report_clean(half)

@@ -40,7 +40,7 @@ _VALUE = re.compile(
     |(?P<sign>[$€£¥])?\s?(?P<low>{_DIGITS}|{_SPELLED})(?:\s?(?P<scale>(?:{_SCALE}|k|mn?|bn?)\b))?
      (?:\s?(?:-|\u2013|\u2014|to)\s?[$€£¥]?(?P<high>{_DIGITS}|{_SPELLED})(?:\s(?P<scale2>{_SCALE})\b)?)?
      (?:[\s-]?(?:an?\s)?(?P<between>(?:working|business|calendar|full|more|additional|us)\s)?
-       (?P<unit>(?:{_NAMES})s?\b|[%€$£¥]))?
+       (?P<unit>(?:{_NAMES})s?\b|[%€$£¥](?!\s?\d)))?
     )"""
 )
 _BEFORE = re.compile(r"(\w+|[^\w\s])\s?$")
