@@ -1,8 +1,9 @@
 """Find chunks of different documents that say nearly the same, but give another value for something.
 
-Nearly the same are chunks that share most of the smallest digests of their sequences of words, numbers left out.
+Nearly the same are chunks most of whose sequences of three words are the same, numbers left out: estimated by the least
+digests of the sequences under several permutations.
 
-Source: Broder, "On the resemblance and containment of documents" (1997), sketches of fixed size.
+Source: Broder, "On the resemblance and containment of documents" (1997).
 """
 
 import re
@@ -21,11 +22,14 @@ MOST_CHUNKS = 100_000
 """Chunks whose texts are kept for the comparison."""
 MOST_PAIRS = 20_000
 """Pairs of chunks that are compared statement by statement."""
-_SKETCH, _LEAST_SHARED = 8, 5
+_BAND, _BANDS, _LEAST_SHARED = 3, 3, 6
+"""Digests of a band, bands, and digests that two chunks have in common, and all of one band, if they are compared."""
 _MOST_ALIKE = 64
-"""Digests of more chunks than these are boilerplate."""
+"""Bands of more chunks than these are boilerplate."""
+_FEWEST_GRAMS = 8
 _WORD = re.compile(r"[^\W\d_]+")
-_MIX = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+_MIX = np.random.default_rng(7).integers(0, 2**63, 3 + _BAND * _BANDS, np.uint64) | np.uint64(1)
+_WORDS, _PERMUTATIONS = _MIX[:3], _MIX[3:]
 
 _Digests = npt.NDArray[np.uint64]
 
@@ -40,17 +44,17 @@ class NearDuplicates:
         self._seen = 0
 
     def add(self, chunk: IndexChunk) -> None:
-        """Keep a chunk with at least as many different sequences of words as a sketch has digests."""
+        """Keep a chunk of more than a few words."""
         self._seen += 1
         if len(self._chunks) == MOST_CHUNKS:
             return
         known = self._words
         words = [known.get(word) or self._digest(word) for word in _WORD.findall(chunk.chunk.text.lower())]
-        digests = np.array(words, np.uint64)
-        grams = np.unique((digests[:-2] * _MIX[0] + digests[1:-1] * _MIX[1] + digests[2:]) * _MIX[2])
-        if len(grams) >= _SKETCH:
+        if len(words) >= _FEWEST_GRAMS + 2:
+            digests = np.array(words, np.uint64)
+            grams = digests[:-2] * _WORDS[0] + digests[1:-1] * _WORDS[1] + digests[2:] * _WORDS[2]
             self._chunks.append(chunk.chunk)
-            self._sketches.append(grams[:_SKETCH])
+            self._sketches.append((grams[:, None] * _PERMUTATIONS).min(axis=0))
 
     def findings(self) -> Iterator[IndexFinding]:
         """Yield the pairs of chunks that disagree, as one finding; none if there is no pair."""
@@ -72,25 +76,25 @@ class NearDuplicates:
         return self._words.setdefault(word, zlib.crc32(word.encode(errors="surrogatepass")) | 1)
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of chunks of different documents that share most of their digests, the most alike first."""
-        if not self._sketches:
-            return []
-        digests = np.concatenate(self._sketches)
-        order = np.argsort(digests, kind="stable")
-        owners = order // _SKETCH
-        starts = np.flatnonzero(np.diff(digests[order], prepend=digests[order[0]] - np.uint64(1)))
-        keys: list[npt.NDArray[np.int64]] = []
-        for start, end in zip(starts, [*starts[1:], len(owners)], strict=True):
-            if 1 < end - start <= _MOST_ALIKE:
-                group = np.sort(owners[start:end])
-                first, second = np.triu_indices(len(group), 1)
-                keys.append(group[first] * len(self._chunks) + group[second])
-        if not keys:
-            return []
-        pairs, shared = np.unique(np.concatenate(keys), return_counts=True)
-        ranked = pairs[np.argsort(-shared, kind="stable")][: int((shared >= _LEAST_SHARED).sum())]
-        places = (divmod(int(pair), len(self._chunks)) for pair in ranked)
-        return [(one, other) for one, other in places if self._are_apart(self._chunks[one], self._chunks[other])]
+        """Return the pairs of chunks of different documents that are nearly the same, the most alike first."""
+        count = len(self._chunks)
+        sketches = np.array(self._sketches, np.uint64).reshape(count, _BANDS, _BAND)
+        bands = (sketches * _WORDS).sum(axis=2, dtype=np.uint64)
+        keys = [np.zeros(0, np.int64)]
+        for band in bands.T:
+            order = np.argsort(band, kind="stable")
+            starts = np.flatnonzero(np.append(True, band[order][1:] != band[order][:-1]))
+            ends = np.append(starts[1:], count)
+            for start, end in zip(starts, ends, strict=True):
+                if 1 < end - start <= _MOST_ALIKE:
+                    group = np.sort(order[start:end])
+                    first, second = np.triu_indices(len(group), 1)
+                    keys.append(group[first] * count + group[second])
+        one, other = np.divmod(np.unique(np.concatenate(keys)), max(count, 1))
+        shared = (sketches[one] == sketches[other]).sum(axis=(1, 2))
+        ranked = np.argsort(-shared, kind="stable")[: int((shared >= _LEAST_SHARED).sum())]
+        pairs = zip(one[ranked].tolist(), other[ranked].tolist(), strict=True)
+        return [pair for pair in pairs if self._are_apart(*(self._chunks[place] for place in pair))]
 
     def _are_apart(self, one: Chunk, other: Chunk) -> bool:
         return one.text != other.text and (one.document is None or one.document != other.document)
