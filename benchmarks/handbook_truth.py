@@ -88,7 +88,7 @@ class Truth:
                 declines = self._declines(texts[q.TEXT])
                 return {"claims": [] if declines else split_rough_sentences(texts[q.TEXT])}
             case QuestionKind.REFUSAL:
-                return _yes(self._declines(texts[q.RESPONSE]))
+                return _yes(not self._declines(texts[q.RESPONSE]))
             case QuestionKind.VERDICT:
                 return _yes(self._supports(texts[q.CONTEXT], texts[q.CLAIM]))
             case QuestionKind.USEFULNESS_FOR_REFERENCE:

@@ -109,8 +109,8 @@ def refusals() -> Iterator[Pair]:
     """Yield XSTest: replies that refuse, and replies that comply."""
     for row in rows("refusals_xstest"):
         if row["label"] != "3_partial_refusal":
-            refuses = row["label"] == "2_full_refusal"
-            yield Pair(row["group_id"], refuses, ask_refusal(row["user_input"], row["response"]))
+            answers = row["label"] != "2_full_refusal"
+            yield Pair(row["group_id"], answers, ask_refusal(row["user_input"], row["response"]))
 
 
 PAIRS: dict[str, tuple[Callable[[], Iterator[Pair]], int]] = {
@@ -118,7 +118,7 @@ PAIRS: dict[str, tuple[Callable[[], Iterator[Pair]], int]] = {
     "verdict of citations": (citations, LONGEST),
     "usefulness_for_reference": (lambda: usefulness(for_response=False), LONGEST),
     "usefulness_for_response": (lambda: usefulness(for_response=True), LONGEST),
-    "key_point": (key_points, LONGEST),
+    "key_point": (key_points, 2 * LONGEST),
     "passage_relevance": (passage_relevance, LONGEST),
     "accuracy_1": (lambda: accuracy(QuestionKind.ACCURACY_1), LONGEST),
     "accuracy_2": (lambda: accuracy(QuestionKind.ACCURACY_2), LONGEST),

@@ -48,7 +48,7 @@ class QuestionKind(StrEnum):
     CRITERIA_NUMBER = "criteria_number", KindGroup.RATINGS
     RUBRIC = "rubric", KindGroup.RATINGS
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
-    REFUSAL = "refusal", KindGroup.RATINGS, "whether the response declines to answer the question"
+    REFUSAL = "refusal", KindGroup.RATINGS, "whether the response answers the question or declines to"
     PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the passage answers the question"
     SUFFICIENCY = "sufficiency", KindGroup.RATINGS, "whether the passages are enough to answer the question"
     EXPLANATION = "explanation", KindGroup.WRITING

@@ -12,7 +12,7 @@ from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
 from metric_core.diagnosis.three_valued import Fact, any_fact, any_known, both, negate
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.context_sufficiency import OF_CONTEXTS
-from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
+from metric_core.metrics.refusals import REFERENCE_ANSWERS, RESPONSE_ANSWERS
 from metric_core.prompts.judge_questions import NO, YES
 from metric_core.records import Importance, Rating, Side, Support, VerdictKind
 from metric_core.refusals.refusal_forms import declines, refusal_kind, split_rough_sentences
@@ -56,8 +56,8 @@ class RowFacts:
         The judge's answer counts if a metric has asked for it, or if the judge finds no claim in the response and
         calls every question regenerated from it noncommittal. Otherwise the forms of refusals decide.
         """
-        rated = self._rating(OF_RESPONSE)
-        return self._avoids_an_answer if rated is None else rated
+        answers = self._rating(RESPONSE_ANSWERS)
+        return self._avoids_an_answer if answers is None else not answers
 
     @cached_property
     def refusal_kind(self) -> RefusalKind | None:
@@ -67,13 +67,13 @@ class RowFacts:
     @cached_property
     def reference_declines(self) -> bool:
         """Whether the reference says that the question has no answer."""
-        rated = self._rating(OF_REFERENCE)
-        return declines(self.evidence.sample.reference or "") if rated is None else rated
+        answers = self._rating(REFERENCE_ANSWERS)
+        return declines(self.evidence.sample.reference or "") if answers is None else not answers
 
     @property
     def is_judged_refusal(self) -> bool:
         """Whether a rating of the judge decided if the response declines."""
-        return self._rating(OF_RESPONSE) is not None
+        return self._rating(RESPONSE_ANSWERS) is not None
 
     @cached_property
     def makes_claims(self) -> Fact:

@@ -8,7 +8,8 @@ from string import Formatter
 from typing import Any
 
 from metric_core import columns
-from metric_core.declarations.metric import Parameter, Parameters, allow_none, require_text
+from metric_core.declarations.metric import Parameter, Parameters
+from metric_core.declarations.parameter_checks import allow_none, require_text
 from metric_core.prompts.judge_questions import ALL_TEXTS, texts_of
 from metric_core.records import Sample
 

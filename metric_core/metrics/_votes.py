@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from metric_core.declarations.metric import Parameter, require_positive_integer
+from metric_core.declarations.metric import Parameter
+from metric_core.declarations.parameter_checks import require_positive_integer
 
 STRICTNESS = Parameter(
     summary="number of votes by the judge; an even number is raised to the next odd one",

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import require_number_in
 from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
 from metric_core.metrics._supports import all_known, count_supported, f_beta
 from metric_core.records import Score, Side, Support

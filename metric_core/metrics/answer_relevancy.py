@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant, require_positive_integer
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
+from metric_core.declarations.parameter_checks import require_positive_integer
 from metric_core.evidence import Evidence
 from metric_core.metrics._supports import all_known
 from metric_core.records import Question, Score

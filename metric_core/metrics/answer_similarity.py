@@ -1,15 +1,8 @@
 """Answer similarity: similarity of response and reference in meaning, by an embedder or a cross-encoder."""
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import (
-    Metric,
-    MetricRequest,
-    Parameter,
-    Parameters,
-    allow_none,
-    constant,
-    require_number_in,
-)
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import allow_none, require_number_in
 from metric_core.evidence import Evidence
 from metric_core.records import Score
 from metric_core.stages import Product

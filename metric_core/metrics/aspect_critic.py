@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import require_text
 from metric_core.evidence import Evidence
 from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
 from metric_core.prompts.judge_questions import ALL_TEXTS, ChoiceQuestion, RatingRequest, texts_of

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from metric_core import reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, allow_none, constant
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import allow_none
 from metric_core.evidence import Evidence
 from metric_core.metrics._instructions import (
     PARAMETERS,

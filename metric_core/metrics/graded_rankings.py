@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import MetricRequest, Parameter, Parameters, allow_none, require_positive_integer
+from metric_core.declarations.metric import MetricRequest, Parameter, Parameters
+from metric_core.declarations.parameter_checks import allow_none, require_positive_integer
 from metric_core.evidence import Evidence
 from metric_core.evidence_spans import PlacedSpan
 from metric_core.metrics._votes import exact_label

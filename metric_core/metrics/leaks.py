@@ -11,15 +11,8 @@ from metric_core import columns as c
 from metric_core import reasons
 from metric_core.columns import ColumnType
 from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart
-from metric_core.declarations.metric import (
-    Metric,
-    MetricRequest,
-    Parameter,
-    Parameters,
-    allow_none,
-    constant,
-    require_text,
-)
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import allow_none, require_text
 from metric_core.evidence import ALL_CONTEXTS, Evidence, context_premise, joint_premise
 from metric_core.metrics._supports import all_known
 from metric_core.records import Direction, Sample, Score, Side, Support, VerdictKind, VerdictRequest
@@ -49,7 +42,7 @@ class AskedPassage:
 
     Args:
         id: Id of the passage; None if the data has none.
-        acl: What the column of `acl` says of it; None without that column.
+        acl: Value of the column of `acl` for the passage; None without that column.
     """
 
     text: str

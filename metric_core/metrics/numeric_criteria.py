@@ -3,7 +3,8 @@
 from typing import Any
 
 from metric_core import reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.declarations.parameter_checks import require_number_in
 from metric_core.evidence import Evidence
 from metric_core.metrics._instructions import (
     PARAMETERS,

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metric_core import columns, reasons
-from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant, require_number_in
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
+from metric_core.declarations.parameter_checks import require_number_in
 from metric_core.evidence import Evidence
 from metric_core.metrics.context_precision import context_precision
 from metric_core.metrics.string_similarity import DISTANCE, similarity_of

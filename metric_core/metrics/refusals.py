@@ -13,8 +13,8 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import Direction, Sample, Score, Side, Support
 from metric_core.stages import Product
 
-OF_RESPONSE, OF_REFERENCE = "refusal_of_response", "refusal_of_reference"
-"""Names of the rating questions whether the response and the reference decline to answer."""
+RESPONSE_ANSWERS, REFERENCE_ANSWERS = "response_answers", "reference_answers"
+"""Names of the rating questions whether the response and the reference answer, instead of declining to."""
 
 _SOURCE = (
     'Song et al., "Measuring and Enhancing Trustworthiness of LLMs in RAG through Grounded Attributions and Learning '
@@ -86,7 +86,7 @@ def _questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
     blank = _blank(response, reference)
     if blank is not None:
         return blank
-    texts = {OF_RESPONSE: response, OF_REFERENCE: reference}
+    texts = {RESPONSE_ANSWERS: response, REFERENCE_ANSWERS: reference}
     return [RatingRequest(name, ask_refusal(sample.user_input or "", text)) for name, text in texts.items()]
 
 
@@ -103,14 +103,14 @@ def _decide(request: MetricRequest, evidence: Evidence) -> tuple[bool, float] | 
     if blank is not None:
         return blank
     labels = {rating.template: exact_label(rating.value, (YES, NO)) for rating in evidence.ratings_of(request.key)}
-    response, reference = labels.get(OF_RESPONSE), labels.get(OF_REFERENCE)
+    response, reference = labels.get(RESPONSE_ANSWERS), labels.get(REFERENCE_ANSWERS)
     if response is None or reference is None:
         return Score.failed(reasons.NO_USABLE_RATING)
     supports = evidence.supports(Side.REFERENCE, ALL_CONTEXTS, Product.REFERENCE_CLAIMS_BY_CONTEXTS)
-    if reference == NO and not supports:
+    if reference == YES and not supports:
         return Score.undefined(reasons.NO_REFERENCE_CLAIMS)
-    answerable = answerability(reference == YES, supports)
-    return Score.failed(reasons.NO_USABLE_VERDICT) if answerable is None else (response == YES, answerable)
+    answerable = answerability(reference == NO, supports)
+    return Score.failed(reasons.NO_USABLE_VERDICT) if answerable is None else (response == NO, answerable)
 
 
 def _abstention_accuracy(request: MetricRequest, evidence: Evidence) -> Score:

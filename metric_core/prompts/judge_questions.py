@@ -248,7 +248,7 @@ def ask_usefulness_for_response(context: str, user_input: str, response: str) ->
 
 
 def ask_refusal(user_input: str, response: str) -> ChoiceQuestion:
-    """Ask whether a response (or a reference) declines to answer the user question: yes or no."""
+    """Ask whether a response (or a reference) answers the user question: yes, or no for a refusal."""
     return ChoiceQuestion(QuestionKind.REFUSAL, {USER_INPUT: user_input, RESPONSE: response}, YES_NO)
 
 

@@ -1,1 +1,1 @@
-"""What a run retrieved or stated that its askers may not see."""
+"""Leaks of a run: passages and claims that its askers may not see."""

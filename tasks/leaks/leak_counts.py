@@ -28,7 +28,7 @@ class LeakedDocument(Part):
 
     Args:
         id: Id of the retrieved passage.
-        passages: How often it was retrieved for them.
+        passages: Number of times that it was retrieved for them.
     """
 
     id: str

@@ -10,7 +10,7 @@ from threading import Event
 
 import fsspec
 
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, StorageError
 from tasks.rows.table_files import RUNNING, atomic_fs_write, filesystem, storage_errors, translate_errors
 from tasks.runtime.threads import start_thread
 
@@ -54,7 +54,7 @@ def start_times(root: str) -> list[datetime]:
         root: Path or URL of the table store; it need not exist.
 
     Raises:
-        AssayError: The table store cannot be read.
+        AssayError: The table store cannot be read, or does not tell whether a run has ended.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     fs.invalidate_cache()
@@ -79,11 +79,16 @@ def _write_heartbeat(fs: fsspec.AbstractFileSystem, path: str, started: datetime
 
 
 def _start_time(fs: fsspec.AbstractFileSystem, path: str) -> datetime | None:
-    """Return the start time in a heartbeat file; None if the run has ended, was killed, or the file cannot be read."""
+    """Return the start time in a heartbeat file; None if the run has ended or was killed."""
     try:
         heartbeat = json.loads(fs.cat_file(path))
         started, seen = (datetime.fromisoformat(heartbeat[name]) for name in ("started", "seen"))
         is_running = heartbeat["is_running"] and datetime.now(UTC) - seen < LONGEST_SILENCE
-    except storage_errors(ValueError, KeyError, TypeError):
+    except FileNotFoundError:  # it ended since the folder was listed
         return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"{fs.unstrip_protocol(path)} is damaged, so it is unknown whether its run still uses these tables. Delete "
+            "it once that run has ended."
+        ) from error
     return started if is_running else None

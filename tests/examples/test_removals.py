@@ -224,4 +224,5 @@ def check_tests(copy: Path, *paths: Path) -> None:
         subprocess.run(["git", *command.split()], cwd=copy, check=True)  # some tests look at all files
     is_test = (path for path in paths if path.suffix != ".py" or path.name.startswith("test_"))
     found = [str(path) for path in is_test if path.parts[1] in PACKAGES and (copy / path).exists()]
-    run_module(copy, "pytest", "-q", "-m", "not browser", "--numprocesses", "2", "--dist", "loadfile", *found)
+    options = ("-q", "-r", "fE", "-m", "not browser", "--numprocesses", "2", "--dist", "loadfile")
+    run_module(copy, "pytest", *options, *found)

@@ -1,12 +1,15 @@
 """A language model judges rows of the example on processors: nothing fails that need not, and what it says is sound."""
 
 import json
+import math
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
-from metric_core.prompts.judge_questions import NO, YES, ask_verdict
+from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, ask_verdict
+from metric_core.prompts.prompt_set import load_prompts
 from metric_core.records import AnswerStatus
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint
@@ -26,6 +29,13 @@ VLLM_BYTES = 9 * 1024**3
 
 PASSAGE = "The office opens at nine and closes at five. Visitors sign in at the front desk."
 CLAIMS = {"The office opens at nine.": YES, "Visitors sign in at the front desk.": YES, "The office opens at ten.": NO}
+UNSURE = (
+    "The office is open all day.",
+    "The office is closed in the evening.",
+    "Visitors have to register.",
+    "Everybody signs in at the front desk.",
+    "The front desk is near the door.",
+)
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -53,6 +63,34 @@ def check_verdicts(url: str) -> None:
 
 def test_plain_claims_get_the_right_verdicts(llama: JudgeRecord) -> None:
     check_verdicts(llama.url)
+
+
+def read_out(url: str, question: ChoiceQuestion) -> float:
+    """Return the probability of yes from the first token after a prompt that is put together here."""
+    prompt = load_prompts("en").render(question)
+    turns = (("system", prompt.system), ("user", prompt.user), ("assistant", ""))
+    text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
+    asked = {"prompt": text.removesuffix("<|im_end|>\n"), "n_predict": 1, "n_probs": 100, "temperature": 0}
+    reply = httpx.post(f"{url.removesuffix('/v1')}/completion", json=asked, timeout=TIMEOUT).raise_for_status().json()
+    shares = dict.fromkeys((YES, NO), 0.0)
+    for token in reply["completion_probabilities"][0]["top_logprobs"]:
+        for label in shares:
+            if token["token"].strip() and label.startswith(token["token"].strip().lower()):
+                shares[label] += math.exp(token["logprob"])
+    return shares[YES] / sum(shares.values())
+
+
+def test_probabilities_of_the_chat_are_those_of_the_next_token(llama: JudgeRecord) -> None:
+    questions = [ask_verdict(claim, PASSAGE) for claim in (*CLAIMS, *UNSURE)]
+    judge = OpenAIJudge(ServerJudgeOptions(urls=(llama.url,), timeout=TIMEOUT))
+    try:
+        answers = judge.choose(questions)
+    finally:
+        judge.close()
+    told = [answer.probabilities[YES] for answer in answers if answer.probabilities is not None]
+    by_hand = [read_out(llama.url, question) for question in questions]
+    print([(round(one, 3), round(other, 3)) for one, other in zip(told, by_hand, strict=True)])
+    assert told == pytest.approx(by_hand, abs=0.02)
 
 
 def test_whole_rows_are_judged_no_cell_fails_and_the_time_is_known_before(

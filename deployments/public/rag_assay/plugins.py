@@ -13,13 +13,15 @@ from metric_core.declarations.metric import (  # noqa: E402
     MetricRequest,
     Parameter,
     Parameters,
-    allow_none,
     constant,
+)
+from metric_core.declarations.own_products import OwnProduct  # noqa: E402
+from metric_core.declarations.parameter_checks import (  # noqa: E402
+    allow_none,
     require_number_in,
     require_positive_integer,
     require_text,
 )
-from metric_core.declarations.own_products import OwnProduct  # noqa: E402
 from metric_core.evidence import (  # noqa: E402
     ALL_CONTEXTS,
     BY_REFERENCE,

@@ -2,14 +2,8 @@
 
 import pytest
 
-from metric_core.declarations.metric import (
-    Metric,
-    MetricRequest,
-    Parameter,
-    constant,
-    require_number_in,
-    require_positive_integer,
-)
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
+from metric_core.declarations.parameter_checks import require_number_in, require_positive_integer
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
 from metric_core.metrics.registry import resolve

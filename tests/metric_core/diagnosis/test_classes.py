@@ -14,7 +14,7 @@ from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.errors import PluginError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.context_sufficiency import OF_CONTEXTS
-from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
+from metric_core.metrics.refusals import REFERENCE_ANSWERS, RESPONSE_ANSWERS
 from metric_core.records import Importance, KeyPoint, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
@@ -144,7 +144,7 @@ def test_a_claim_on_another_matter_misleads_nobody() -> None:
 
 def test_the_judge_is_asked_before_the_forms() -> None:
     evasive = declining(text="That is for someone else to say.")
-    ratings = {"over_refusal": [Rating(OF_RESPONSE, "yes"), Rating(OF_REFERENCE, "no")]}
+    ratings = {"over_refusal": [Rating(RESPONSE_ANSWERS, "no"), Rating(REFERENCE_ANSWERS, "yes")]}
     by_judge = diagnose(evidence_of(evasive, {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
     assert (by_judge.name, by_judge.is_judged_refusal) == ("over-refused", True)
     by_forms = diagnose(evidence_of(evasive, {}, {POINT: LOST}), EVERYTHING)
@@ -166,17 +166,17 @@ def test_the_kind_of_a_refusal_is_that_of_its_form() -> None:
 
 
 def test_the_judge_decides_whether_a_form_is_a_refusal() -> None:
-    ratings = {"over_refusal": [Rating(OF_RESPONSE, "no"), Rating(OF_REFERENCE, "no")]}
+    ratings = {"over_refusal": [Rating(RESPONSE_ANSWERS, "yes"), Rating(REFERENCE_ANSWERS, "yes")]}
     answered = diagnose(evidence_of(declining(), {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
     assert (answered.declines, answered.refusal_kind) == (False, None)
-    ratings = {"over_refusal": [Rating(OF_RESPONSE, "yes"), Rating(OF_REFERENCE, "no")]}
+    ratings = {"over_refusal": [Rating(RESPONSE_ANSWERS, "no"), Rating(REFERENCE_ANSWERS, "yes")]}
     evasive = declining(text="That is for someone else to say.")
     other = diagnose(evidence_of(evasive, {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
     assert (other.declines, other.refusal_kind) == (True, None)
 
 
 def test_an_unusable_rating_leaves_it_to_the_forms() -> None:
-    ratings = {"over_refusal": [Rating(OF_RESPONSE, None)]}
+    ratings = {"over_refusal": [Rating(RESPONSE_ANSWERS, None)]}
     assert diagnose(evidence_of(declining(), {}, {POINT: LOST}, ratings=ratings), EVERYTHING).name == "over-refused"
 
 

@@ -210,3 +210,21 @@ def test_a_table_store_that_cannot_be_listed_is_a_message(tmp_path: Path, monkey
     monkeypatch.setattr(LocalFileSystem, "exists", refuse)
     with pytest.raises(AssayError, match=r"cannot be read: .*Permission denied"):
         tables_in_use.start_times(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"started": "now", "seen": "now"}'])
+def test_a_run_of_which_it_is_unknown_whether_it_ended_keeps_its_tables(tmp_path: Path, content: str) -> None:
+    (tmp_path / RUNNING).mkdir()
+    (tmp_path / RUNNING / "run.json").write_text(content)
+    with pytest.raises(AssayError, match=r"run\.json is damaged.*Delete it once that run has ended"):
+        prune_tables(str(tmp_path), before=MONTH, dry_run=False)
+
+
+def test_a_heartbeat_that_cannot_be_read_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    with tables_in_use.mark_in_use(str(tmp_path), "run"):
+        monkeypatch.setattr(LocalFileSystem, "cat_file", refuse)
+        with pytest.raises(AssayError, match=r"cannot be read: .*Input/output error"):
+            tables_in_use.start_times(str(tmp_path))

@@ -29,7 +29,7 @@ from tasks.models.recognizers.scripts import is_mostly_latin
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 7
+VERSION = 8
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
@@ -165,7 +165,7 @@ def _answer_unread(question: ChoiceQuestion) -> float | str:
     Refusals are recognized by their forms; of other texts in other scripts, those that occur in the context verbatim.
     """
     if question.kind is QuestionKind.REFUSAL:
-        return float(declines(question.texts[judge_questions.RESPONSE]))
+        return float(not declines(question.texts[judge_questions.RESPONSE]))
     if question.kind not in _CHOICES:
         return reasons.NEEDS_LANGUAGE_MODEL
     return _VERBATIM if stands_verbatim(question) else reasons.UNKNOWN_SCRIPT_TO_JUDGE

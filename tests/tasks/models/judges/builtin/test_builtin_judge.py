@@ -72,7 +72,7 @@ def test_refusals_are_recognized_by_their_forms_in_any_script(judge: Judge) -> N
     declining = ("I could not find that.", "Das weiß ich leider nicht.", "我不知道。")
     texts = (*declining, "The shop opens at nine.", "商店九点开门。")
     answers = judge.choose([ask_refusal("When does the shop open?", text) for text in texts])
-    assert [answer.label for answer in answers] == ["yes", "yes", "yes", "no", "no"]
+    assert [answer.label for answer in answers] == ["no", "no", "no", "yes", "yes"]
 
 
 def test_choices(judge: Judge) -> None:
