@@ -13,9 +13,6 @@ from metric_core.evidence import Evidence
 from metric_core.reasons import NO_CONTEXTS
 from metric_core.records import Direction, Score
 
-CONTEXT_DATES = "retrieved_context_dates"
-"""Column with the date or version of each retrieved context."""
-
 NO_DISAGREEMENT = "the contexts do not disagree"
 NOT_DATED = "the contexts that disagree have no dates or versions to compare"
 NOT_TAKEN = "the response follows none of the contexts that disagree"
@@ -48,7 +45,7 @@ def _stale_answer(_: MetricRequest, evidence: Evidence) -> Score:
     if not found:
         return Score.undefined(NO_DISAGREEMENT)
     response = evidence.column(columns.RESPONSE)
-    ages = [age_of(text) for text in evidence.own_column(CONTEXT_DATES, ColumnType.TEXTS)]
+    ages = [age_of(text) for text in evidence.own_column(columns.RETRIEVED_CONTEXT_DATES, ColumnType.TEXTS)]
     if len(ages) != len(evidence.column(columns.RETRIEVED_CONTEXTS)):
         return Score.undefined(NOT_DATED)
     dated = [(each, older) for each in found if (older := find_older(each, ages)) is not None]
@@ -92,7 +89,7 @@ STALE_ANSWER = Metric(
     optional_columns=constant(columns.USER_INPUT),
     products=constant(),
     own_products=(_DISAGREEMENTS,),
-    own_columns={CONTEXT_DATES: ColumnType.TEXTS},
+    own_columns={columns.RETRIEVED_CONTEXT_DATES: ColumnType.TEXTS},
     compute=_stale_answer,
     direction=Direction.LOWER,
     undefined={

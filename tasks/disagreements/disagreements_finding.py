@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from metric_core.columns import ColumnType
+from metric_core.columns import RETRIEVED_CONTEXT_DATES, ColumnType
 from metric_core.disagreements.answers import find_taken
 from metric_core.disagreements.conflicts import Said, find_disagreements
 from metric_core.evidence import Evidence, MissingProductError
-from metric_core.metrics.disagreements import CONTEXT_CONFLICT, CONTEXT_DATES, STALE_ANSWER
+from metric_core.metrics.disagreements import CONTEXT_CONFLICT, STALE_ANSWER
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES
 from tasks.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
@@ -96,7 +96,7 @@ def _rows(sample: Sample) -> Iterator[tuple[Text, ...]]:
     """Yield a row of the table for the clearest disagreement of a sample, if the run can still find it."""
     contexts = sample.retrieved_contexts or ()
     try:
-        dates = Evidence(sample).own_column(CONTEXT_DATES, ColumnType.TEXTS)
+        dates = Evidence(sample).own_column(RETRIEVED_CONTEXT_DATES, ColumnType.TEXTS)
     except MissingProductError:
         dates = []
     for each in find_disagreements(contexts, sample.user_input or "")[:1]:
