@@ -23,6 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
@@ -32,6 +33,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.labelled_examples import DATA
+from benchmarks.results_tables import publish
 from metric_core.disagreements.conflicts import Disagreement, find_disagreements
 from metric_core.words.lexicon import MONTHS
 from tasks.disagreements.near_duplicates import NearDuplicates
@@ -237,9 +239,9 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     return float(((one > other) + 0.5 * (one == other)).mean())
 
 
-def report_planted(texts: Sequence[str]) -> None:
-    """Print how many planted versions are named, and how many other forms are flagged."""
-    print("\n1. Planted versions\n\n| kind | planted | named |\n|---|---|---|")
+def report_planted(texts: Sequence[str]) -> Iterator[str]:
+    """Yield how many planted versions are named, and how many other forms are flagged."""
+    yield "1. Planted versions\n\n| kind | planted | named |\n|---|---|---|\n"
     counts, named = Counter[str](), Counter[str]()
     for row in plant(texts, CHANGES, PLANTED):
         counts[row.name] += 1
@@ -247,9 +249,9 @@ def report_planted(texts: Sequence[str]) -> None:
         if "--show" in sys.argv and not is_named(row):
             print("MISSED", row.name, row.planted)
     for kind in counts:
-        print(f"| {kind} | {counts[kind]} | {named[kind]} |")
-    print(f"| all | {counts.total()} | {named.total()} |")
-    print("\n2. The same value in another form or unit\n\n| form | rows | flagged |\n|---|---|---|")
+        yield f"| {kind} | {counts[kind]} | {named[kind]} |\n"
+    yield f"| all | {counts.total()} | {named.total()} |\n"
+    yield "\n2. The same value in another form or unit\n\n| form | rows | flagged |\n|---|---|---|\n"
     counts, flagged = Counter[str](), Counter[str]()
     for row in plant(texts, FORMS, PLANTED):
         counts[row.name] += 1
@@ -258,13 +260,13 @@ def report_planted(texts: Sequence[str]) -> None:
         if "--show" in sys.argv and found:
             print("FLAGGED", row.name, found[0])
     for kind in counts:
-        print(f"| {kind} | {counts[kind]} | {flagged[kind]} |")
-    print(f"| all | {counts.total()} | {flagged.total()} |")
+        yield f"| {kind} | {counts[kind]} | {flagged[kind]} |\n"
+    yield f"| all | {counts.total()} | {flagged.total()} |\n"
 
 
-def report_clean(half: int) -> None:
-    """Print how many rows are flagged that have no planted conflict."""
-    print("\n3. Rows without a planted conflict\n\n| set | rows | flagged | ms a row |\n|---|---|---|---|")
+def report_clean(half: int) -> Iterator[str]:
+    """Yield how many rows are flagged that have no planted conflict."""
+    yield "\n3. Rows without a planted conflict\n\n| set | rows | flagged | ms a row |\n|---|---|---|---|\n"
     rows, flagged, seconds = Counter[str](), Counter[str](), defaultdict[str, float](float)
     for row in clean_rows(half):
         started = process_time()
@@ -275,20 +277,20 @@ def report_clean(half: int) -> None:
         if "--show" in sys.argv and found:
             print("FLAGGED", row.name, row.question[:80], found[0])
     for name, count in rows.items():
-        print(f"| {name} | {count} | {flagged[name]} | {1000 * seconds[name] / count:.1f} |")
+        yield f"| {name} | {count} | {flagged[name]} | {1000 * seconds[name] / count:.1f} |\n"
     share = flagged.total() / rows.total()
     mean = 1000 * sum(seconds.values()) / rows.total()
-    print(f"| all | {rows.total()} | {flagged.total()} ({share:.1%}) | {mean:.1f} |")
+    yield f"| all | {rows.total()} | {flagged.total()} ({share:.1%}) | {mean:.1f} |\n"
 
 
-def report_forged(half: int) -> None:
-    """Print how well rows with a forged passage are told from those without."""
+def report_forged(half: int) -> Iterator[str]:
+    """Yield how well rows with a forged passage are told from those without."""
     path = DATA / "noise_sensitivity.parquet"
     if not path.exists():
-        print(f"\n4. Left out: there is no {path}")
+        yield f"\n4. Left out: there is no {path}\n"
         return
-    print("\n4. Rows with a forged passage beside a right one\n")
-    print("| set | rows | forged | AUROC | forged flagged | others flagged |\n|---|---|---|---|---|---|")
+    yield "\n4. Rows with a forged passage beside a right one\n\n"
+    yield "| set | rows | forged | AUROC | forged flagged | others flagged |\n|---|---|---|---|---|---|\n"
     alike: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for row in pq.read_table(path).to_pylist():
         if half_of(row["group_id"]) == half:
@@ -299,15 +301,15 @@ def report_forged(half: int) -> None:
     for name, (forged, others) in [*alike.items(), ("both", both)]:
         shares = [f"{sum(value > 0 for value in values)} of {len(values)}" for values in (forged, others)]
         count = len(forged) + len(others)
-        print(f"| {name} | {count} | {len(forged)} | {auroc(forged, others):.3f} | {shares[0]} | {shares[1]} |")
+        yield f"| {name} | {count} | {len(forged)} | {auroc(forged, others):.3f} | {shares[0]} | {shares[1]} |\n"
 
 
 def _filler(words: Sequence[str], draw: random.Random, count: int) -> str:
     return " ".join(f"{' '.join(draw.sample(words, 14)).capitalize()}." for _ in range(count))
 
 
-def report_index(texts: Sequence[str]) -> None:
-    """Print which pairs of chunks of a large index are named, and what that costs."""
+def report_index(texts: Sequence[str]) -> Iterator[str]:
+    """Yield which pairs of chunks of a large index are named, and what that costs."""
     draw = random.Random(SEED)
     words = sorted({word for text in texts for word in re.findall(r"[a-z]{3,}", text)})
     chunks = [_filler(words, draw, 4) for _ in range(CHUNKS)]
@@ -321,20 +323,19 @@ def report_index(texts: Sequence[str]) -> None:
         check.add(IndexChunk(Chunk(f"c{number}", text, f"d{number}"), {}))
     found = sum(each.count for each in check.findings())
     used = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
-    print("\n5. An index\n\n| chunks | planted pairs | pairs named | CPU seconds | MB |\n|---|---|---|---|---|")
-    print(f"| {CHUNKS:,} | {len(planted)} | {found} | {process_time() - started:.0f} | {used:.0f} |")
+    yield "\n5. An index\n\n| chunks | planted pairs | pairs named | CPU seconds | MB |\n|---|---|---|---|---|\n"
+    yield f"| {CHUNKS:,} | {len(planted)} | {found} | {process_time() - started:.0f} | {used:.0f} |\n"
 
 
 def main() -> None:
-    """Print all tables; `--tuning` those of the half that thresholds were chosen on, `--show` what went wrong."""
-    half = 0 if "--tuning" in sys.argv else 1
+    """Publish the tables of the half kept apart; `--tuning` prints those of the other one, `--show` what went wrong."""
+    is_tuning = "--tuning" in sys.argv
+    half = 0 if is_tuning else 1
     texts = [text for text in sections() if half_of(text) == half]
-    started = process_time()
-    report_planted(texts)
-    report_clean(half)
-    report_forged(half)
-    report_index(texts)
-    print(f"\n{process_time() - started:.0f} CPU seconds")
+    parts = chain(report_planted(texts), report_clean(half), report_forged(half), report_index(texts))
+    name = "benchmarks/disagreeing_passages.py"
+    write = not is_tuning and DATA.is_dir()
+    publish(parts, f"<!-- begin: {name} -->", f"<!-- end: {name} -->", write=write)
 
 
 if __name__ == "__main__":
