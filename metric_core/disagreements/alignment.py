@@ -20,7 +20,7 @@ _FUNCTION_WORD = 0.3
 
 
 class Difference(StrEnum):
-    """What two statements say differently."""
+    """Kind of the one thing that two statements say differently."""
 
     VALUE = "value"
     NAME = "name"
@@ -29,13 +29,13 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How two statements compare.
+    """The comparison of two statements.
 
     Args:
         alike: Share of their words that are in the same places, by weight.
         difference: The one thing that they say differently; None if that is nothing, too much or not clear.
         parts: The words of each that differ; empty if no value, name or negation differs.
-        places: Where these words begin.
+        places: Places of these words.
     """
 
     alike: float

@@ -16,12 +16,12 @@ _LEAST_ALIKE = 0.5
 """Least share of common words of an answer and a statement whose yes or no it may follow."""
 
 Age: TypeAlias = tuple[str, tuple[float, ...]]
-"""How a date or version is written, and its numbers, the largest part first. Only those of one kind are compared."""
+"""Kind, date or version, and its numbers, the largest part first. Only those of one kind are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Which of two statements that disagree an answer follows: one, the other, both, or none."""
+    """The statements that an answer follows, of two that disagree: one, the other, both, or none."""
 
     one: bool
     other: bool

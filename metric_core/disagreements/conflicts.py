@@ -11,7 +11,7 @@ from metric_core.disagreements.values import agree
 LEAST_ALIKE = {Difference.VALUE: 0.7, Difference.NAME: 0.9, Difference.POLARITY: 0.8}
 """Least share of common words of two statements that disagree."""
 _SIBLING = 0.15
-"""How much less alike than a pair across passages two statements of one passage may be that form a series."""
+"""Statements of one passage form a series if they are at most so much less alike than a pair across passages."""
 _LEAST_SHARED, _FEWEST_SHARED = 0.5, 2
 """Least share and number of common words with content of statements that are aligned."""
 _OTHER_NAMES, _SAME_NAMES = 3, 0.7
@@ -20,7 +20,7 @@ _OTHER_NAMES, _SAME_NAMES = 3, 0.7
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a passage says.
+    """A statement of a passage.
 
     Args:
         passage: Index of the passage.

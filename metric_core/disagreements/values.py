@@ -52,10 +52,10 @@ class Value:
     """A value that a text gives.
 
     Args:
-        kind: What is measured: values of two kinds are not compared, but for numbers without a unit.
-        readings: What it may mean; several for a form that is read differently in different places, such as 12/05.
-        start: Where it begins in the text.
-        end: Where it ends.
+        kind: Quantity that is measured: values of two kinds are not compared, but for numbers without a unit.
+        readings: Possible meanings; several for a form that is read differently in different places, such as 12/05.
+        start: Position of its first character in the text.
+        end: Position after its last character.
         unit: Size of its unit; 0 without one.
         is_rounded: True if the text says that it is not exact.
     """

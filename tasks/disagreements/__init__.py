@@ -1,1 +1,1 @@
-"""What is found out about passages that disagree: in a run, and within an index."""
+"""Passages that disagree: in the rows of a run, and within an index."""

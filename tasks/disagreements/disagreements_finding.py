@@ -26,7 +26,7 @@ MOST_SHOWN = 20
 
 
 class DisagreementCounts(FindingPart):
-    """How many rows of a run have passages that disagree.
+    """The number of rows of a run whose passages disagree.
 
     Args:
         rows: Rows with passages.

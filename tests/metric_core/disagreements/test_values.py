@@ -9,7 +9,7 @@ def values_of(text: str) -> list[Value]:
     return list(find_values(text))
 
 
-def written(text: str) -> list[str]:
+def texts_of(text: str) -> list[str]:
     return [text[value.start : value.end].strip() for value in find_values(text)]
 
 
@@ -89,12 +89,12 @@ def test_other_kinds_are_not_compared(one: str, other: str) -> None:
 
 @pytest.mark.parametrize("text", ["See section 4 of RFC-2119.", "Step 3 uses version 1.2.3.", "Level 2 alerts of A4."])
 def test_numbers_that_name_things_are_no_values(text: str) -> None:
-    assert written(text) == []
+    assert texts_of(text) == []
 
 
 def test_values_are_found_in_their_order() -> None:
     text = "From 9:00 to 17:30 on 3 May, up to €1,200 or 15 % for each of two people within ten working days."
-    assert written(text) == ["9:00", "17:30", "3 May", "€1,200", "15 %", "two", "ten working days"]
+    assert texts_of(text) == ["9:00", "17:30", "3 May", "€1,200", "15 %", "two", "ten working days"]
 
 
 @pytest.mark.parametrize("text", ["", "May we?", "99/99", "١٢", "²", "1" * 40, "1.2.3.4", "$", "5 to", "a one", "0:61"])
