@@ -18,7 +18,9 @@ from tasks.runtime.home import assay_home
 from tasks.runtime.http_errors import name_http_error
 
 
-def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:
+def emit_index_rebuilt(
+    index: str, version: str, dataset: str, *, chunks: str = "", announced: datetime | None = None
+) -> UUID:
     """Announce that an index was rebuilt. Invalid values are refused before the event is sent.
 
     The event goes to the server of Prefect's settings, or else to that of `assay serve` on this machine.
@@ -29,6 +31,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             value, others by the time of their announcement.
         dataset: Location of the new responses and contexts: a path, a URL or `hub:owner/name` that workers can read,
             or `retriever:` if the deployment fetches them from the index itself.
+        chunks: Address of the chunks of the index, or of their receipt, for a check before anything is evaluated.
         announced: Time of the announcement, in local time if it has no time zone; by default now.
 
     Returns:
@@ -39,14 +42,15 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
         AssayError: The server did not accept the event.
     """
     when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
-    rebuilt = IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, when)
+    fields = {"index": index, "version": version, "dataset": dataset, "chunks": chunks}
+    rebuilt = IndexRebuilt.from_payload(fields, when)
     url = get_current_settings().api.url
     if url is None:
         server = find_address(assay_home())
         if server is None:
             raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
         with use_server(server):
-            return emit_index_rebuilt(index, version, dataset, announced=announced)
+            return emit_index_rebuilt(index, version, dataset, chunks=chunks, announced=announced)
     event = Event.model_validate(
         {
             "event": EVENT,

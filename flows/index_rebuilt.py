@@ -28,6 +28,7 @@ from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.announced_dataset import check_dataset
 from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
+from flows.index_events.rebuild_guards import AnnouncedIndex, guard
 from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import run_chain
 from flows.monitoring.chain_result import ChainResult
@@ -38,6 +39,7 @@ from flows.publishing.run_subject import name_index_run, subject_name
 from flows.resume_crashed import find_given_up
 from metric_core.errors import AssayError, ConfigError
 from tasks.options.narrow import narrow
+from tasks.options.source_options import DataOptions
 from tasks.prefect_support.deployed_run import is_deployed
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT
@@ -93,7 +95,8 @@ class _Versions:
                 "has no retriever; set one in its configuration, or announce a dataset"
             )
         if is_deployed():
-            check_dataset(config, rebuilt.dataset)
+            for address in filter(None, (rebuilt.dataset, rebuilt.chunks)):
+                check_dataset(config, address)
         changes: dict[str, Any] = {
             "baseline": None if baseline is None else str(baseline),
             "out": None,
@@ -106,19 +109,30 @@ class _Versions:
     def evaluate(self, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
         """Evaluate a version, and return its run folder."""
         config = self.config_of(rebuilt, baseline)
-        return Path(run_evaluation(config, index=rebuilt.index, version=rebuilt.version).folder)
+        with guard(AnnouncedIndex(rebuilt.chunks, baseline, narrow(config, DataOptions), config.deploy)) as keep:
+            folder = Path(run_evaluation(config, index=rebuilt.index, version=rebuilt.version).folder)
+            keep(folder)
+        return folder
 
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
 @crash_without_server
 @as_deployed(
-    refused=report_refused, is_monitored=True, index=True, version=True, dataset=True, announced=True, event=True
+    refused=report_refused,
+    is_monitored=True,
+    index=True,
+    version=True,
+    dataset=True,
+    chunks=True,
+    announced=True,
+    event=True,
 )
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
     index: str = "",
     version: str = "",
     dataset: str = "",
+    chunks: str = "",
     announced: str = "",
     event: dict[str, Any] | None = None,
 ) -> State[dict[str, Any]]:
@@ -129,6 +143,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         index: Id of the index.
         version: Its version.
         dataset: Source of its new responses and contexts.
+        chunks: Address of its chunks or their receipt, which are checked before anything is evaluated; default none.
         announced: Time of the announcement, in ISO 8601; default now.
         event: The event, with the fields of its payload as they were sent, which replace the parameters above. None
             for a run that was started manually.
@@ -139,7 +154,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset}
+    payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset, "chunks": chunks}
     options = narrow(config, MonitoringOptions)
     reporter = Reporter(options=options, payload=payload)
     with reporter.reporting_errors():

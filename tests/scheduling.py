@@ -41,6 +41,7 @@ SLOW = (
 SHARED = {
     WHOLE_SERVER: (
         "tests/deployments/served/test_chain_after_rebuild.py",
+        "tests/deployments/served/test_chain_checks_index.py",
         "tests/deployments/served/test_compose.py",
         "tests/deployments/served/test_index_rebuilt.py",
         "tests/deployments/served/test_replay.py",

@@ -34,15 +34,20 @@ def index_rebuilt(
             help="Location of the new responses and contexts; 'retriever:' fetches them from the index.",
         ),
     ] = "",
+    chunks: Annotated[
+        str,
+        typer.Option("--chunks", help="Chunks of the index, or their receipt, to check before anything is evaluated."),
+    ] = "",
 ) -> None:
     """Announce that an index was rebuilt, so that its new version is evaluated."""
     server = find_address(assay_home())
     if server is None:
-        IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
+        fields = {"index": index, "version": version, "dataset": dataset, "chunks": chunks}
+        IndexRebuilt.from_payload(fields, datetime.now(UTC))
         raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
     with use_server(server):
         from deployments.events import emit_index_rebuilt
 
-        event_id = emit_index_rebuilt(index, version, dataset)
+        event_id = emit_index_rebuilt(index, version, dataset, chunks=chunks)
     message = f"announced to {mask_url(server.url)}: index {index} was rebuilt, version {version} (event {event_id})"
     stdout.print(message)

@@ -25,7 +25,7 @@ HEARTBEAT_SECONDS = 30
 SILENCE_SECONDS = 100
 """A run without a heartbeat for this time has crashed."""
 
-_FIELDS = ("index", "version", "dataset")
+_FIELDS = ("index", "version", "dataset", "chunks")
 
 _EVENT_PARAMETER = {
     "__prefect_kind": "json",
@@ -35,7 +35,7 @@ _EVENT_PARAMETER = {
             '{"id": {{ event.id | string | tojson }}, "resource": {{ event.resource.id[:300] | tojson }}, '
             '"occurred": {{ event.occurred.isoformat() | tojson }}, '
             '"received": {{ event.received.isoformat() | tojson }}, "payload": { '
-            "{% for name in ['index', 'version', 'dataset'] if name in event.payload %}"
+            "{% for name in ['index', 'version', 'dataset', 'chunks'] if name in event.payload %}"
             "{% set value = event.payload[name] %}{{ name | tojson }}: "
             "{% if value is string %}{{ value[:4000] | tojson }}"
             "{% elif value is none or value is boolean %}{{ value | tojson }}"

@@ -89,6 +89,7 @@ class Alert:
             "attention" for anything else that is wrong; "recovered" if all that was wrong is over, "partly recovered"
             if something of it is; "test" for a message that tests the recipients.
         incidents: Incidents that the run opened, found again or found over.
+        opening: Sentences that come first, because they explain the others.
         notes: Further sentences on what got worse and what has changed.
         baseline: The version that stays the baseline.
         folder: The run folder; None if there is none.
@@ -103,6 +104,7 @@ class Alert:
     version: str = ""
     outcome: Subject
     incidents: tuple[AlertIncident, ...] = ()
+    opening: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     baseline: str | None = None
     folder: str | None = None
@@ -179,7 +181,7 @@ class Alert:
             "text": self.text,
             "status": self.status,
             "severity": self.severity,
-            **{name: value for name, value in asdict(self).items() if name != "notes"},
+            **{name: value for name, value in asdict(self).items() if name not in ("opening", "notes")},
             "time": self.time.isoformat(timespec="seconds"),
             "incidents": [incident.content for incident in self.incidents],
             "links": {**self.links},
@@ -189,7 +191,7 @@ class Alert:
     @property
     def _lists(self) -> dict[str, list[str]]:
         return {
-            "worse": [*self._sentences("opened"), *self.notes],
+            "worse": [*self.opening, *self._sentences("opened"), *self.notes],
             "recovered": [*self._sentences("resolved")],
             "continuing": [*self._sentences("continuing")],
         }

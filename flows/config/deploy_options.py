@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from flows.config.alert_options import AlertSettings
 from flows.config.gate_file import KEPT_AT_LEAST, CoverageSettings, GateChoice, GateSettings, RegressionSettings
@@ -38,6 +38,19 @@ class EventSettings(OptionGroup, affects_scores=False):
             examples=["s3://bucket/handbook"],
         ),
     ] = None
+    index_limits: Annotated[
+        dict[str, float],
+        Option(
+            "Shares of documents or chunks beyond which a rebuilt index is not evaluated, by kind of change; 1 allows "
+            "any number. Default: those of the check.",
+            holds="text",
+            examples=[{"lost": 0.02, "edited": 0.5}],
+        ),
+    ] = Field(default_factory=dict)
+    beyond_limits: Annotated[
+        Literal["stop", "evaluate"],
+        Option("An index beyond its limits stops the run before anything is asked, or is evaluated all the same."),
+    ] = "stop"
     debounce_seconds: Annotated[
         float,
         Option(

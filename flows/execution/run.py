@@ -25,6 +25,7 @@ from tasks.record.findings import HasEntry
 from tasks.record.other_runs import RunReference
 from tasks.record.run_record import RunRecord
 from tasks.rows.tables_in_use import mark_in_use
+from tasks.runs.found_before import entries_before
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home
@@ -82,6 +83,7 @@ def start_run(
             start=start_entry(),
             **({} if origin is None else {"parent": origin}),
         )
+        record = record.with_findings(*entries_before())
         run = Run(ready, models, folder, record, about)
         in_use, running = mark_in_use(run.tables, record.run_id), start_runner(ready.storage, options.cache)
         with record_run(folder, record, outputs.history, partial(spent, ready)), in_use, show_progress(about), running:

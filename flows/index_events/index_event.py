@@ -22,6 +22,9 @@ FROM_INDEX = "retriever:"
 
 _VERSION = re.compile(r"[^\s/\\]{1,100}")
 _FIELDS = {"index": "its id", "version": "of the index", "dataset": "location of the new responses and contexts"}
+CHUNKS = "chunks"
+"""Field of the address of the chunks, or of their receipt, which an event may lack."""
+
 _SHOWN = 80
 """Characters of an invalid value that a message repeats."""
 
@@ -33,12 +36,14 @@ class IndexRebuilt:
     Args:
         version: Version, as the builder of the index names it.
         dataset: Its new responses and contexts: a path, a URL or `hub:owner/name` that a run can read, or FROM_INDEX.
+        chunks: Address of its chunks, or of their receipt; empty if they are not checked.
     """
 
     index: str
     version: str
     dataset: str
     announced: datetime
+    chunks: str = ""
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, object], announced: datetime) -> "IndexRebuilt":
@@ -63,13 +68,10 @@ class IndexRebuilt:
             raise ConfigError(
                 f"a version must have up to 100 characters, without blanks and slashes, got {_excerpt(version)}"
             )
-        if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
-            raise ConfigError("the dataset's URL must hold no user and no password, which everyone could read")
-        try:
-            refuse_secrets(dataset)
-        except ValueError as error:
-            raise ConfigError(f"the dataset cannot be announced, because everyone could read it: {error}") from error
-        return cls(check_index_name(index), version, dataset, announced)
+        chunks = "" if payload.get(CHUNKS) is None else _text(CHUNKS, payload[CHUNKS])
+        _check_address("dataset", dataset)
+        _check_address(CHUNKS, chunks)
+        return cls(check_index_name(index), version, dataset, announced, chunks)
 
     @property
     def place(self) -> IndexVersion:
@@ -79,7 +81,8 @@ class IndexRebuilt:
     @property
     def payload(self) -> dict[str, str]:
         """The payload of the event."""
-        return {name: getattr(self, name) for name in _FIELDS}
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        return {**fields, CHUNKS: self.chunks} if self.chunks else fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +150,22 @@ class ArrivedEvent:
         return rebuilt
 
 
+def _check_address(name: str, address: str) -> None:
+    if "://" in address and (parts := urlsplit(address)) and (parts.password is not None or parts.username):
+        raise ConfigError(f"the URL of the {name} must hold no user and no password, which everyone could read")
+    try:
+        refuse_secrets(address)
+    except ValueError as error:
+        raise ConfigError(f"the {name} cannot be announced, because everyone could read it: {error}") from error
+
+
 def _text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
-    if isinstance(value, int) and not isinstance(value, bool) and name != "dataset":
+    if isinstance(value, int) and not isinstance(value, bool) and name not in ("dataset", CHUNKS):
         return str(value)
     hint = "; a number with a point is ambiguous, because 1.10 and 1.1 are equal" if isinstance(value, float) else ""
-    wanted = "text" if name == "dataset" else "text or a whole number"
+    wanted = "text" if name in ("dataset", CHUNKS) else "text or a whole number"
     raise ConfigError(f"the field {name} of the event {EVENT} must be {wanted}, got {_excerpt(value)}{hint}")
 
 

@@ -128,7 +128,7 @@ def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledE
 
 def _parameters(event: ArrivedEvent) -> dict[str, Any]:
     """Return the parameters that a trigger passes: the fields as text for people, and the event as it was sent."""
-    texts = {name: str(event.payload.get(name, ""))[:_SHOWN] for name in ("index", "version", "dataset")}
+    texts = {name: str(event.payload.get(name, ""))[:_SHOWN] for name in ("index", "version", "dataset", "chunks")}
     return {**texts, "announced": event.occurred.isoformat(), "event": event.parameter}
 
 

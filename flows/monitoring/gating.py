@@ -105,6 +105,13 @@ class GatedRun:
         return tuple(sentence for finding in compared_findings(found) for sentence in finding.notes(found))
 
     @property
+    def opening(self) -> tuple[str, ...]:
+        """Sentences of findings that explain all others."""
+        if (found := self.comparison) is None:
+            return ()
+        return tuple(sentence for finding in compared_findings(found) for sentence in finding.opening(found))
+
+    @property
     def judgments(self) -> str | None:
         """Sentence on what became of the judgments of texts in the run; None if it has none."""
         found = None if self.comparison is None else self.comparison.b.judgments

@@ -99,6 +99,7 @@ class Findings:
             version=self.monitored_run.version,
             outcome=_SUBJECTS[self.verdict] if is_refused else subject_of_alert(incidents),
             incidents=alert_incidents(self.monitored_run.name, incidents, with_continuing=not is_refused),
+            opening=gated.opening if opened or notes else (),
             notes=tuple(notes),
             baseline=None if self.before is None or self.verdict == "accepted" else self.before.version,
             folder=str(self.folder),

@@ -8,7 +8,7 @@ Source: Broder, "On the resemblance and containment of documents" (1997).
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ _Digests = npt.NDArray[np.uint64]
 class NearDuplicates:
     """The check for chunks that disagree: it keeps the chunks and their sketches, and compares them at the end."""
 
+    kinds: Sequence[str] = ("disagreeing",)
+
     def __init__(self) -> None:
         self._chunks: list[Chunk] = []
         self._sketches: list[_Digests] = []
@@ -64,7 +66,7 @@ class NearDuplicates:
         alike = "pairs of nearly the same chunks of different documents have another value for something"
         cut = f"; only the first {MOST_CHUNKS:,} chunks were compared" if self._seen > MOST_CHUNKS else ""
         yield IndexFinding(
-            kind="disagreeing",
+            kind=self.kinds[0],
             count=len(found),
             of=self._seen,
             things="chunks",

@@ -78,6 +78,7 @@ class FindingComparison:
         rows: Function that returns the names of rows that the page should have.
         row_values: Function that returns a function from the name of a row to further values of the row on the page.
         notes: Function that returns sentences for an alert.
+        opening: Function that returns sentences with which an alert begins, because they explain the others.
         table: Function that returns a table for notebooks and other programs.
     """
 
@@ -91,4 +92,5 @@ class FindingComparison:
     rows: Sentences = no_sentences
     row_values: Callable[[RunComparison], Callable[[str], Mapping[str, Any]]] | None = None
     notes: Sentences = no_sentences
+    opening: Sentences = no_sentences
     table: Callable[[RunComparison], pa.Table] | None = None

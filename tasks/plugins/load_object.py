@@ -44,6 +44,7 @@ class Group(StrEnum):
     VERBS = "rag_assay.verbs"
     FINDINGS = "rag_assay.findings"
     INDEX_CHECKS = "rag_assay.index_checks"
+    REBUILD_GUARDS = "rag_assay.rebuild_guards"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,15 @@ def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str]
     )
 
 
+def render_document(title: str, about: str, blocks: Sequence[Block]) -> str:
+    """Render blocks as a page of their own.
+
+    Args:
+        about: Kind of the document, above its title.
+    """
+    return render_page("document.html.j2", {"title": title, "about": about, "blocks": to_html(blocks)}, ("report.css",))
+
+
 def render_part(part: Templated | Sequence[Block] | None, shared: Mapping[str, Any]) -> Markup:
     """Render a part of a page: a template of the room of a finding, or blocks.
 

@@ -16,7 +16,7 @@ from tasks.runtime.wording import quote_names
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.cells.evidence_values import DOCUMENT_KEYS, as_position
 from tasks.sources.cells.ids import as_id
-from tasks.sources.cells.passage_objects import TEXT_KEYS, as_passage, flat_fields
+from tasks.sources.cells.passage_objects import TEXT_KEYS, flat_fields, text_of
 from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.column_mapping import check_mapped, resolve_columns
 from tasks.sources.location import open_source
@@ -28,7 +28,7 @@ _CHUNK_IDS = ("id", "chunk_id", "passage_id", "_id", "id_")
 _DOCUMENTS = (*DOCUMENT_KEYS, "doc_id", "source", "file_name", "path", "url")
 _STARTS, _ENDS = ("start", "start_index", "start_char_idx"), ("end", "end_index", "end_char_idx")
 _TITLES = ("title", "heading", "section")
-_ROWS_AT_ONCE = 1000
+_ROWS_AT_ONCE = 8192
 _OF_DOCUMENT = "#"
 """Sign before which the id of a chunk names its document, as in `travel.md#hotels`."""
 
@@ -148,9 +148,8 @@ def _parsed(value: Any) -> Any:
 
 
 def _chunk(row: Any, clean: Callable[[str], str], *, may_lack_text: bool) -> IndexChunk:
-    passage = as_passage(row)
     fields = flat_fields(row) if isinstance(row, Mapping) else {}
-    text = None if passage is None else passage.text
+    text = row if isinstance(row, str) else text_of(fields)
     if text is None and may_lack_text and not fields.keys().isdisjoint(TEXT_KEYS):
         text = ""
     if text is None:
@@ -176,4 +175,7 @@ def _chunk(row: Any, clean: Callable[[str], str], *, may_lack_text: bool) -> Ind
 
 
 def _first(fields: Mapping[str, object], names: tuple[str, ...]) -> Any:
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+    for name in names:
+        if name in fields and (value := fields[name]) is not None and value != "":
+            return value
+    return None

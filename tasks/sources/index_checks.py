@@ -1,6 +1,6 @@
 """Define a check that looks for faults within one index, which a package brings."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,7 +53,12 @@ class IndexCheck(Protocol):
     """A check of one index, which sees each chunk once, in the order of the index.
 
     The entry point of a check in the group `rag_assay.index_checks` names its class, or a function that makes one.
+
+    Attributes:
+        kinds: Kinds of its findings.
     """
+
+    kinds: Sequence[str]
 
     def add(self, chunk: IndexChunk) -> None:
         """Look at the next chunk."""
@@ -71,6 +76,6 @@ def open_checks() -> Iterator[IndexCheck]:
     for name in sorted(installed_names(Group.INDEX_CHECKS)):
         make: Callable[[], IndexCheck] = load_object(Group.INDEX_CHECKS, name).obj
         check = make() if callable(make) else make
-        if not (callable(getattr(check, "add", None)) and callable(getattr(check, "findings", None))):
+        if not all(hasattr(check, name) for name in ("kinds", "add", "findings")):
             raise PluginError(f"the check {name} is {check!r}, wanted an IndexCheck of rag_assay.plugins")
         yield check

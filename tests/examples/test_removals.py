@@ -93,6 +93,15 @@ ROOMS = {
         ("findings.disagreements", "index_checks.disagreements", *(f"metrics.{name}" for name in DISAGREEMENTS)),
         ("benchmarks/disagreeing_passages.py", "tests/metric_core/metrics/test_disagreements.py"),
     ),
+    "index-check": Room(
+        ("tasks/index_receipt", "deployments/index_check", "flows/guard_index.py"),
+        ("verbs.index", "findings.index_receipt", "rebuild_guards.index_receipt"),
+        (
+            "benchmarks/index_receipt.py",
+            "tests/deployments/served/test_chain_checks_index.py",
+            "tests/flows/test_guard_index.py",
+        ),
+    ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "github": Room(("deployments/github",)),
 }

@@ -123,17 +123,16 @@ def as_passage(item: Any) -> RetrievedPassage | None:
     if not isinstance(item, Mapping):
         return None
     fields = _own_fields(item)
-    metadata = _first_object(fields, _METADATA_KEYS)  # which holds the text in Pinecone
-    texts = (_text(held.get(key)) for held in (fields, metadata) for key in TEXT_KEYS)
-    text = next((text for text in texts if text is not None), None)
+    text = text_of(fields)
+    if text is None:
+        text = text_of(_first_object(fields, _METADATA_KEYS))  # which holds the text in Pinecone
     name = _name(fields)
     if text is None and name is None:
         return None
     score = next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
-    dates = (
-        held[key] for held in (fields, metadata) for key in DATE_KEYS if isinstance(held.get(key), str | int | float)
-    )
-    return RetrievedPassage(text, name, score, next(map(str, dates), None))
+    own = flat_fields(item)
+    date = next((str(own[key]) for key in DATE_KEYS if isinstance(own.get(key), str | int | float)), None)
+    return RetrievedPassage(text, name, score, date)
 
 
 def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,10 +142,18 @@ def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
     {'source': 'rain.md', 'text': 'Rain.', 'id': 7}
     """
     fields = _own_fields(item)
-    return {
-        **_first_object(fields, _METADATA_KEYS),
-        **{key: each for key, each in fields.items() if not (key in _METADATA_KEYS and isinstance(each, Mapping))},
-    }
+    metadata = _first_object(fields, _METADATA_KEYS)
+    if not metadata:
+        return fields
+    return {**metadata, **{key: each for key, each in fields.items() if each is not metadata}}
+
+
+def text_of(fields: Mapping[str, Any]) -> str | None:
+    """Return the text among the fields of a passage; None without one."""
+    for key in TEXT_KEYS:
+        if key in fields and (text := _text(fields[key])) is not None:
+            return text
+    return None
 
 
 def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
@@ -189,8 +196,10 @@ def _own_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    value = value.get(_INNER_TEXT) if isinstance(value, Mapping) else value
-    return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value
+    inner = value.get(_INNER_TEXT) if isinstance(value, Mapping) else None
+    return inner if isinstance(inner, str) else None
 
 
 def _name(fields: Mapping[str, object]) -> str | None:
@@ -204,7 +213,10 @@ def _name(fields: Mapping[str, object]) -> str | None:
 
 
 def _first_object(fields: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
-    return next((fields[key] for key in keys if isinstance(fields.get(key), Mapping)), {})
+    for key in keys:
+        if key in fields and isinstance(value := fields[key], Mapping):
+            return value
+    return {}
 
 
 def _number(value: Any) -> float | None:

@@ -1,0 +1,1 @@
+"""The verb `index`: check an index before anything is evaluated."""
