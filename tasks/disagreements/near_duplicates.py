@@ -63,14 +63,15 @@ class NearDuplicates:
         found = [(pair, each[0]) for pair in self._pairs()[:MOST_PAIRS] if (each := self._compare(*pair))]
         if not found:
             return
-        alike = "pairs of nearly the same chunks of different documents have another value for something"
+        pairs = "1 pair" if len(found) == 1 else f"{len(found):,} pairs"
+        alike = "of nearly the same chunks of different documents, with another value for something"
         cut = f"; only the first {MOST_CHUNKS:,} chunks were compared" if self._seen > MOST_CHUNKS else ""
         yield IndexFinding(
             kind=self.kinds[0],
             count=len(found),
             of=self._seen,
             things="chunks",
-            sentence=f"{len(found):,} {alike}{cut}",
+            sentence=f"{pairs} {alike}{cut}",
             examples=tuple(self._example(*pair, each) for pair, each in found[:MOST_EXAMPLES]),
         )
 
