@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from benchmarks.everyday_pairs import EVERYDAY_PAIRS
 from benchmarks.perturbations import names_in, perturb
 from metric_core.prompts.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
+from metric_core.words.tokens import tokenize
 from tasks.models.judges.builtin.premises import Premise
-from tasks.models.judges.builtin.tokens import tokenize
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "meta_eval"

@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 
-from tasks.models.judges.builtin.lexicon import MONTHS, OPPOSITES
+from metric_core.words.lexicon import MONTHS, OPPOSITES
 
 _NUMBER = re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")

@@ -118,6 +118,9 @@ CONVERSATION_COLUMNS = (CONVERSATION, EARLIER_TURNS, EARLIER_CONTEXTS, TOOL_RESU
 QUESTION_KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
 """Columns of rows with questions that were written from an index, which other rows do not have."""
 
+RETRIEVED_CONTEXT_DATES = "retrieved_context_dates"
+"""Column with the date or version of each retrieved context, which objects of passages bring along."""
+
 MESSAGES = "messages"
 """Column of a source that holds conversations. Samples have what is made from it."""
 

@@ -135,7 +135,8 @@ class SampleReader:
     def other_columns(self) -> tuple[str, ...]:
         """The columns of the source that are no sample columns, as far as they are known."""
         read = {*self._resolution.bindings.values(), *COLUMNS}
-        return tuple(name for name in self._seen.names if name not in read)
+        found = dict.fromkeys((*self._seen.names, *sorted(self._brought)))
+        return tuple(name for name in found if name not in read)
 
     @property
     def lookalikes(self) -> dict[str, str]:

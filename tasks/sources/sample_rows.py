@@ -130,12 +130,13 @@ class RowConverter:
                 raise InvalidRowError(invalid.problem, column, hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted
-        values |= {column: value for column, value in brought.items() if not values.get(column)}
+        values |= {column: value for column, value in brought.items() if column in COLUMNS and not values.get(column)}
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
             raise InvalidRowError("the row is empty")
         _align_lists(values)
         self._check_needed(values)
-        return SampleRow(values, self._extras(raw))
+        others = {column: value for column, value in brought.items() if column not in COLUMNS}
+        return SampleRow(values, self._extras({**others, **raw}))
 
     def _split(self, text: str) -> Any:
         """Return the list or object in a text, or the passages or ids between separators."""
@@ -186,7 +187,7 @@ def _without_nulls(value: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _unpack_passages(column: str, value: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the texts of passages that are objects, and their ids and scores by column."""
+    """Return the texts of passages that are objects, and what else they bring along, by column."""
     parsed = parse_cell(value) if isinstance(value, str) else value
     passages = read_passages(parsed)
     if passages is None:

@@ -51,6 +51,7 @@ def is_in(module: str, folders: Iterable[str]) -> bool:
     return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
 
 
+DISAGREEMENTS = ("context_conflict", "stale_answer")
 LEAKS = ("leaked_claims", "leaked_passages")
 
 ROOMS = {
@@ -81,6 +82,16 @@ ROOMS = {
             "tests/flows/monitoring/test_leaks_alert.py",
             "tests/metric_core/metrics/test_leaks.py",
         ),
+    ),
+    "disagreements": Room(
+        (
+            "metric_core/disagreements",
+            "metric_core/metrics/disagreements.py",
+            "tasks/disagreements",
+            *(f"{folder}/{name}.md" for folder in ("metric_core/metrics", "docs/metrics") for name in DISAGREEMENTS),
+        ),
+        ("findings.disagreements", "index_checks.disagreements", *(f"metrics.{name}" for name in DISAGREEMENTS)),
+        ("benchmarks/disagreeing_passages.py", "tests/metric_core/metrics/test_disagreements.py"),
     ),
     "index-check": Room(
         ("tasks/index_receipt", "deployments/index_check", "flows/guard_index.py"),

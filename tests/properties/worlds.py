@@ -80,7 +80,11 @@ class World:
             "key_points": (KeyPoint(""),) * len(self.reference_claims),
             **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
             **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
-            "extras": {"asker": list(self.asker), "acl": [list(context.acl) for context in self.contexts]},
+            "extras": {
+                "asker": list(self.asker),
+                "acl": [list(context.acl) for context in self.contexts],
+                "retrieved_context_dates": [f"2024-01-{day:02}" for day in range(1, len(self.contexts) + 1)],
+            },
         }
         return Sample(row_id="row", **{name: held for name, held in columns.items() if name not in self.absent})
 

@@ -1,12 +1,13 @@
 """Read passages that are objects of a retrieval framework: texts with ids and scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core.columns import (
     REFERENCE_CONTEXT_IDS,
     REFERENCE_CONTEXTS,
+    RETRIEVED_CONTEXT_DATES,
     RETRIEVED_CONTEXT_IDS,
     RETRIEVED_CONTEXT_SCORES,
     RETRIEVED_CONTEXTS,
@@ -19,6 +20,7 @@ from tasks.sources.readers.bad_rows import InvalidRowError
 TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content", "text_resource")
 ID_KEYS = ("id", "document.id", "id_", "_id", "doc_id", "document_id", "chunk_id")
 SCORE_KEYS = ("score", "document.score", "_score", "@search.score", "relevance_score", "similarity")
+DATE_KEYS = ("date", "updated", "updated_at", "last_modified", "modified_at", "published_at", "version")
 _INNER_KEYS = ("document", "node", "payload", "properties", "_source")
 """Keys of objects that hold the passage beside its score: of frameworks, Qdrant, Weaviate and Elasticsearch."""
 _SERIALIZED = ("lc", "kwargs")
@@ -45,11 +47,13 @@ class RetrievedPassage:
         text: Text; None if only the id is known.
         id: Identifier in the index; None if it is not known.
         score: Score that the retriever gave it; None if it is not known.
+        date: Its date or version; None if it is not known.
     """
 
     text: str | None
     id: str | None = None
     score: float | None = None
+    date: str | None = field(default=None, repr=False)
 
 
 def read_passages(value: Any) -> list[RetrievedPassage] | None:
@@ -125,9 +129,10 @@ def as_passage(item: Any) -> RetrievedPassage | None:
     name = _name(fields)
     if text is None and name is None:
         return None
-    return RetrievedPassage(
-        text, name, next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
-    )
+    score = next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
+    own = flat_fields(item)
+    date = next((str(own[key]) for key in DATE_KEYS if isinstance(own.get(key), str | int | float)), None)
+    return RetrievedPassage(text, name, score, date)
 
 
 def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -152,9 +157,9 @@ def text_of(fields: Mapping[str, Any]) -> str | None:
 
 
 def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
-    """Return the ids and scores of passages by their columns, as far as the passages have them.
+    """Return the ids, scores and dates of passages by their columns, as far as the passages have them.
 
-    Ids are given only if every passage has one, scores if any has.
+    Ids are given only if every passage has one, and so are the dates of retrieved ones; scores if any has.
     """
     ids, scores = COMPANIONS[column]
     values: dict[str, Any] = {}
@@ -162,6 +167,8 @@ def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, A
         values[ids] = [passage.id for passage in passages]
     if scores is not None and any(passage.score is not None for passage in passages):
         values[scores] = [passage.score for passage in passages]
+    if column == RETRIEVED_CONTEXTS and passages and all(passage.date is not None for passage in passages):
+        values[RETRIEVED_CONTEXT_DATES] = [passage.date for passage in passages]
     return values
 
 

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from tasks.models.judges.builtin.lexicon import OPPOSITES
+from metric_core.words.lexicon import OPPOSITES
+from metric_core.words.tokens import Tokens, stem
 from tasks.models.judges.builtin.premises import Match, Premise
-from tasks.models.judges.builtin.tokens import Tokens, stem
 
 _REACH = 2
 _SAME_STATEMENT = 3
@@ -27,7 +27,7 @@ def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[s
         claim's words found in the window. negation_conflict: 1 if a word is negated in one text and not near a
         negation in the other, weighted by the cube of the share of the claim's words found in the sentence.
 
-    >>> from tasks.models.judges.builtin.tokens import tokenize
+    >>> from metric_core.words.tokens import tokenize
     >>> def found(claim, premise):
     ...     claim, premise = tokenize(claim), Premise([premise])
     ...     values = find_contradictions(claim, premise, premise.match(claim.tokens))

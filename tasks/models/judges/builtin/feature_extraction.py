@@ -9,10 +9,10 @@ import numpy as np
 from metric_core.prompts import judge_questions
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.question_kinds import ON_CLAIMS, QuestionKind
+from metric_core.words.tokens import tokenize, tokenize_claim
 from tasks.models.embedders.protocol import Embedder
 from tasks.models.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.models.judges.builtin.premises import Match, Premise, join_answers
-from tasks.models.judges.builtin.tokens import tokenize, tokenize_claim
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
 _NUMBERED = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)

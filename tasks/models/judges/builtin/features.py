@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from metric_core.words.tokens import Tokens
 from tasks.models.judges.builtin.contradictions import find_contradictions
 from tasks.models.judges.builtin.premises import Match, Premise
-from tasks.models.judges.builtin.tokens import Tokens
 
 _MAX_MISSING_NUMBERS = 3
 _MIN_NEW_WORDS = 2

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.models.judges.builtin.tokens import Tokens, tokenize_claim
+from metric_core.words.tokens import Tokens, tokenize_claim
 
 _WINDOW = 3
 _CANDIDATE_SENTENCES = 4

@@ -67,6 +67,25 @@ def test_passages_that_are_objects_bring_their_ids_and_scores(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("fields", "given", "dates"),
+    [
+        ([{"date": "2023-05-01"}, {"metadata": {"updated": "2024"}}], {}, ["2023-05-01", "2024"]),
+        ([{"version": 2}, {"metadata": {"version": 2.1}}], {}, ["2", "2.1"]),
+        ([{"date": "2023-05-01"}, {}], {}, None),
+        ([{"date": "2023"}, {"date": "2024"}], {"retrieved_context_dates": ["1.0", "1.1"]}, ["1.0", "1.1"]),
+    ],
+)
+def test_passages_bring_their_dates_if_all_have_one(
+    fields: list[dict[str, Any]], given: dict[str, Any], dates: list[str] | None, tmp_path: Path
+) -> None:
+    passages = [{"page_content": "Rain.", "metadata": {}, **each} for each in fields]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", [ROW | {"contexts": passages} | given]), {})
+    (extras,) = column(table, "extras")
+    assert json.loads(extras or "{}").get("retrieved_context_dates") == dates
+    assert ("retrieved_context_dates" in reader.other_columns) is (dates is not None)
+
+
 def test_ids_and_scores_that_are_given_take_precedence(tmp_path: Path) -> None:
     given = {"contexts": DOCUMENTS, "retrieved_context_ids": ["a", "b", "c"], "retrieved_context_scores": None}
     _, table = read(write_lines(tmp_path / "log.jsonl", [ROW | given]), {})

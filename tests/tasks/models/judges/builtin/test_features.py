@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metric_core.words.tokens import tokenize
 from tasks.models.judges.builtin.contradictions import find_contradictions
 from tasks.models.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.models.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.models.judges.builtin.premises import Premise
-from tasks.models.judges.builtin.tokens import tokenize
 
 HANDBOOK = (
     "Full-time employees have 25 vacation days a year.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tasks.models.judges.builtin.lexicon import (
+from metric_core.words.lexicon import (
     ACRONYMS,
     AUXILIARIES,
     CLAUSE_WORDS,
@@ -16,7 +16,7 @@ from tasks.models.judges.builtin.lexicon import (
     NEGATIONS,
     STOP_WORDS,
 )
-from tasks.models.judges.builtin.numerals import put_months_first, spell_digits
+from metric_core.words.numerals import put_months_first, spell_digits
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?()]")
 _REWRITES = tuple(

@@ -1,4 +1,4 @@
-"""Word lists of the built-in judge: function words, negations, numerals, mutually exclusive words."""
+"""Word lists: function words, negations, numerals, mutually exclusive words."""
 
 _STOP_WORDS = """
     a about above according accordingly across actually additionally after again against all almost along already

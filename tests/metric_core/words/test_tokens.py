@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.models.judges.builtin.tokens import stem, tokenize
+from metric_core.words.tokens import stem, tokenize
 
 
 def test_two_spellings_have_equal_tokens() -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tasks.models.judges.builtin.lexicon import MONTHS, NUMBER_SCALES, NUMBER_WORDS
+from metric_core.words.lexicon import MONTHS, NUMBER_SCALES, NUMBER_WORDS
 
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _TENS = frozenset(range(20, 100, 10))
@@ -19,16 +19,16 @@ def spell_digits(units: Sequence[str]) -> list[str]:
     spelled: list[str] = []
     position = 0
     while position < len(units):
-        value, used = _number(units, position)
+        value, used = read_number(units, position)
         spelled.append(f"{value:.15g}" if used else units[position])
         position += used or 1
     return spelled
 
 
-def _number(units: Sequence[str], start: int) -> tuple[float, int]:
+def read_number(units: Sequence[str], start: int) -> tuple[float, int]:
     """Return the number that starts at a position and its number of units; 0 units if there is none.
 
-    >>> _number(["two", "thousand", "five", "hundred", "and", "six"], 0)
+    >>> read_number(["two", "thousand", "five", "hundred", "and", "six"], 0)
     (2506.0, 6)
     """
     lower = [unit.lower() for unit in units[start : start + _LONGEST_NUMBER]]
@@ -44,7 +44,7 @@ def _number(units: Sequence[str], start: int) -> tuple[float, int]:
         value, used = value * scale, used + 1
     rest = used + (lower[used : used + 1] == ["and"])
     if scale > 1 and rest < len(lower) and lower[rest] in NUMBER_WORDS:
-        more, taken = _number(units, start + rest)
+        more, taken = read_number(units, start + rest)
         if more < scale:
             return value + more, rest + taken
     return value, used

@@ -1,0 +1,1 @@
+"""Passages that give different values for the same thing: what texts say, and where they disagree."""

@@ -1,0 +1,1 @@
+"""The words of texts: stems, numerals, negations and mutually exclusive words."""

@@ -1,0 +1,1 @@
+"""Passages that disagree: in the rows of a run, and within an index."""

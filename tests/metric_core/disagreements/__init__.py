@@ -1,0 +1,1 @@
+"""Tests of `metric_core.disagreements`."""
