@@ -171,7 +171,13 @@ class Connection:
 
         async def ask(replica: Replica) -> list[Reply]:
             limit = asyncio.Semaphore(concurrency)
-            return list(await asyncio.gather(*(_post_patiently(replica, request, limit) for request in requests)))
+            posts = [asyncio.ensure_future(_post_patiently(replica, request, limit)) for request in requests]
+            try:
+                return await asyncio.gather(*posts)
+            finally:  # one that fails leaves the others running, which outlive the session
+                for post in posts:
+                    post.cancel()
+                await asyncio.gather(*posts, return_exceptions=True)
 
         async def check(replica: Replica) -> str | None:
             return None if is_same(await ask(replica)) else "it serves another model than at the start of the run"
