@@ -19,7 +19,7 @@ from tests.deployments.cli.test_options import SOURCE, parse
 
 ADDS_UP = {
     *("--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"),
-    *("--slice", "--rebuild", "--forget", "--where", "--host-name", "--kinds", "--import"),
+    *("--slice", "--rebuild", "--forget", "--where", "--host-name", "--kinds", "--import", "--against", "--max"),
 }
 TABLES = {"--container"}
 """Flags of lists that stand for one thing: words of a command."""
