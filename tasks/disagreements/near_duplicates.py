@@ -48,7 +48,7 @@ class NearDuplicates:
     def add(self, chunk: IndexChunk) -> None:
         """Keep a chunk of more than a few words."""
         self._seen += 1
-        if self._seen > MOST_CHUNKS:
+        if len(self._chunks) == MOST_CHUNKS:
             return
         known = self._words
         words = [known.get(word) or self._digest(word) for word in _WORD.findall(chunk.chunk.text.lower())]
@@ -59,13 +59,13 @@ class NearDuplicates:
             self._sketches.append((grams[:, None] * _PERMUTATIONS).min(axis=0))
 
     def findings(self) -> Iterator[IndexFinding]:
-        """Yield the pairs of chunks that disagree, as one finding; none if no pair of all chunks does."""
+        """Yield the pairs of chunks that disagree, as one finding; none if there is no pair."""
         found = [(pair, each[0]) for pair in self._pairs()[:MOST_PAIRS] if (each := self._compare(*pair))]
-        cut = f"; only the first {MOST_CHUNKS:,} chunks were compared" if self._seen > MOST_CHUNKS else ""
-        if not found and not cut:
+        if not found:
             return
-        pairs = {0: "no pair", 1: "1 pair"}.get(len(found), f"{len(found):,} pairs")
+        pairs = "1 pair" if len(found) == 1 else f"{len(found):,} pairs"
         alike = "of nearly the same chunks of different documents, with another value for something"
+        cut = f"; only the first {MOST_CHUNKS:,} chunks were compared" if self._seen > MOST_CHUNKS else ""
         yield IndexFinding(
             kind=self.kinds[0],
             count=len(found),
