@@ -102,6 +102,7 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "github": Room(("deployments/github",)),
 }
