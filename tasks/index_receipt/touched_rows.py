@@ -114,7 +114,7 @@ def find_touched(
     """Return the rows whose scores must be expected to move.
 
     Args:
-        tables: Samples.
+        tables: Tables of samples.
         places: Places of their evidence in the chunks of the new index; None if only its receipt is known, so that
             evidence counts as touched if its document is gone or edited.
         has_other_vectors: True if another model embeds the chunks, so that any row may retrieve others.

@@ -104,6 +104,7 @@ ROOMS = {
     ),
     "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
+    "label-studio": Room(("tasks/label_studio", "deployments/label_studio"), ("verbs.label-studio",)),
     "github": Room(("deployments/github",)),
 }
 

@@ -49,7 +49,7 @@ def recipient(monkeypatch: pytest.MonkeyPatch, addresses: str) -> Recipient:
     return found
 
 
-def alert(change: Any, outcome: str = "worse") -> Alert:
+def alert(change: Any, outcome: Any = "worse") -> Alert:
     incident = AlertIncident(key="support/gate", kind="gate", sentence="faithfulness fell", since=START, change=change)
     return Alert(incidents=(incident,), name="support", outcome=outcome, flow_run="1")
 
