@@ -102,6 +102,11 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "kept-rows": Room(
+        ("tasks/kept_rows", "deployments/kept_rows"),
+        ("verbs.keep", "readers.kept"),
+        ("tests/deployments/cli/test_keep.py", "tests/flows/test_kept_rows.py"),
+    ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "github": Room(("deployments/github",)),
 }
