@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -172,7 +173,9 @@ def test_rows_graduate_retire_or_still_fail_in_three_rebuilds(world: World) -> N
 
 def test_a_row_is_not_kept_twice_and_an_older_run_changes_nothing(world: World) -> None:
     world.build()
-    first, second = world.run("1", world.questions, 1, 2), world.run("2", world.questions, 2)
+    first = world.run("1", world.questions, 1, 2)
+    time.sleep(1)  # runs know their start to the second
+    second = world.run("2", world.questions, 2)
     world.keep(second, "failed")
     before = world.kept.read_bytes()
     for run in (second, first):
