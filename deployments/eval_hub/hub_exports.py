@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import JobSpec
+from metric_core.parsing.strict_json import parse_json
 from tasks.runs.run_folder import REPORT, SUMMARY
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def _to_mlflow(callbacks: "DefaultCallbacks", file: Path, results: JobResults, s
 
     artifacts = [MlflowFileArtifact(each.name, each, _KINDS[each.suffix]) for each in sorted(sent.iterdir())]
     own = job.JobResults.model_validate_json(results.model_dump_json())
-    return callbacks.mlflow.save(own, job.JobSpec.from_file(file), artifacts)
+    given = {name: value for name, value in parse_json(file.read_text(encoding="utf-8")).items() if value is not None}
+    spec = job.JobSpec.model_validate({"callback_url": "", "parameters": {}, **given})  # which a job by hand lacks
+    return callbacks.mlflow.save(own, spec, artifacts)
 
 
 def _to_registry(callbacks: "DefaultCallbacks", oci: Any, sent: Path) -> dict[str, str]:
