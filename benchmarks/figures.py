@@ -2,8 +2,8 @@
 
     PYTHONPATH=. python -m benchmarks.figures [--write]
 
-A question has its own usual seconds, and each night another factor, both log-normal or with heavier tails. Every night is
-compared with one accepted run. Five CPU minutes; fixed seeds. `--write` puts the tables into
+A question has its own usual seconds, and each night another factor, both log-normal or with heavier tails. Every
+night is compared with one accepted run. Five CPU minutes; fixed seeds. `--write` puts the tables into
 `benchmarks/results/figures.md`.
 """
 
@@ -38,9 +38,9 @@ def log_normal(deviation: float) -> Draw:
 
 
 def heavy(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return log-normal noise; one row in twenty waits, up to many times as long."""
+    """Return log-normal noise; one row in twenty waits for a time with a tail like x to the power of -2.5."""
     waits = generator.random(shape) < 0.05
-    return generator.normal(0, 0.35, shape) + waits * generator.exponential(1.0, shape)
+    return generator.normal(0, 0.35, shape) + waits * generator.exponential(0.4, shape)
 
 
 NOISE: dict[str, Draw] = {

@@ -8,7 +8,8 @@ from metric_core.statistics.summary import Distribution, MetricSummary
 from tasks.documents.blocks import Block, Section, make_table, own
 from tasks.documents.figures import format_number
 from tasks.figures.figure_quantiles import QUANTILES, FigureQuantiles, FigureRecord, QuantileRecord, count_quantiles
-from tasks.findings.finding import Figure, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Figure
 from tasks.record.run_summary import RunSummary
 
 
