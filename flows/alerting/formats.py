@@ -98,6 +98,7 @@ def _event(alert: Alert, incident: AlertIncident) -> ServiceEvent:
         "baseline": alert.baseline or "",
         "folder": alert.folder or "",
         "report": link,
+        "runbook": incident.runbook,
         "flow_run": alert.flow_run,
     }
     return ServiceEvent(
@@ -141,8 +142,9 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     content["payload"] = {name: value for name, value in payload.items() if value}
     content["payload"]["custom_details"] = {**event.details, "text": shorten(event.text, _DESCRIPTION_LIMIT)}
     content["client"] = CLIENT
-    if event.link:
-        content["links"] = [{"href": event.link, "text": "Report"}]
+    links = {"Report": event.link, "Runbook": event.details.get("runbook", "")}
+    if found := [{"href": url, "text": text} for text, url in links.items() if url]:
+        content["links"] = found
     return content
 
 
@@ -166,6 +168,7 @@ def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> d
         "incident": event.key,
     }
     annotations = {"summary": event.summary, "description": event.text, "cause": event.cause, "report": event.link}
+    annotations["runbook_url"] = event.details.get("runbook", "")
     return {
         "labels": labels,
         "annotations": {name: value for name, value in annotations.items() if value},
