@@ -93,7 +93,7 @@ def usual_p95(draw: Draw) -> float:
     return float(np.exp(np.quantile(generator.normal(0, 0.5, 10**6) + draw(generator, (10**6,)), 0.95)))
 
 
-def told() -> Iterator[Sequence[str]]:
+def count_reports() -> Iterator[Sequence[str]]:
     """Yield how often a change is told by the gate and by the alarms, after a first night and after twenty nights."""
     for name, draw in NOISE.items():
         bar = usual_p95(draw)
@@ -109,7 +109,7 @@ def told() -> Iterator[Sequence[str]]:
             yield (name, change, *map(str, (gates, early, late, within)))
 
 
-def quiet() -> Iterator[Sequence[str]]:
+def count_quiet_years() -> Iterator[Sequence[str]]:
     """Yield in how many years in which nothing changes there is no alarm about anything."""
     lines = [(name, draw, 0.0) for name, draw in NOISE.items()]
     lines += [
@@ -123,7 +123,7 @@ def quiet() -> Iterator[Sequence[str]]:
 SHARED = (("log-normal, deviation 0.5", 0.05), ("log-normal, deviation 0.5", 0.1), ("log-normal, deviation 0.5", 0.2))
 
 
-def coverage() -> Iterator[Sequence[str]]:
+def count_intervals() -> Iterator[Sequence[str]]:
     """Yield how many of 100 intervals of the mean and of quantiles hold, of independent rows and of groups of five."""
     for name, draw in NOISE.items():
         for rows, size in ((30, 1), (100, 1), (300, 1), (300, 5)):
@@ -165,10 +165,14 @@ def tables() -> Iterator[str]:
     """Yield all tables."""
     heading = ("seconds of a row from night to night", "change", "gate, first night", "alarm, first night")
     yield _table(
-        "Told, of 100 worlds.", (*heading, "alarm, first night after 20 quiet ones", "within 10 nights"), told()
+        "Told, of 100 worlds.",
+        (*heading, "alarm, first night after 20 quiet ones", "within 10 nights"),
+        count_reports(),
     )
-    yield _table("Quiet years without any alarm, of 100.", ("seconds of a row from night to night", "years"), quiet())
-    yield _table("Intervals that hold.", ("seconds", "rows", "groups", "mean", "p50", "p95"), coverage())
+    yield _table(
+        "Quiet years without any alarm, of 100.", ("seconds of a row from night to night", "years"), count_quiet_years()
+    )
+    yield _table("Intervals that hold.", ("seconds", "rows", "groups", "mean", "p50", "p95"), count_intervals())
 
 
 def _table(title: str, heading: Sequence[str], rows: Iterator[Sequence[str]]) -> str:

@@ -193,7 +193,7 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing, *,
             bounds = Bounds.of_metric(column.bounds, scale)
             # Earlier nights are bets on one range, so it cannot be that of the values.
             has_nights = is_whole and scale is None and not (bounds is not None and bounds.is_open)
-            bounds = None if bounds is None else bounds.closed(values)
+            bounds = None if bounds is None else bounds.close_at(values)
             variance = testing.judge_variances.get(column.metric)
             in_file = np.array([cell.value for cell in scored.values() if cell.label == scale], dtype=np.float64)
             tested = Measured(

@@ -93,7 +93,7 @@ class Bounds:
         """Whether there is no greatest value."""
         return self.high == inf
 
-    def closed(self, values: Floats) -> "Bounds":
+    def close_at(self, values: Floats) -> "Bounds":
         """Return these bounds, with a greatest value that some values suggest if there is none."""
         return self.around(values) if self.is_open and len(values) else self
 

@@ -273,7 +273,7 @@ def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> P
     )
     bounds, earlier = Bounds.of_metric(columns.bounds, scale), np.array(before) if before else None
     is_open = bounds is not None and bounds.is_open
-    bounds = None if bounds is None else bounds.closed(np.concatenate([a, b]))
+    bounds = None if bounds is None else bounds.close_at(np.concatenate([a, b]))
     return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows), is_open)
 
 

@@ -41,7 +41,7 @@ def figures(run: RunRecords) -> Iterator[Figure]:
             yield Figure("quantile_high", f"{text}: upper end of its 95 % interval.", quantile.high, labels)
 
 
-def recorded(summary: RunSummary) -> Iterator[tuple[str, str, MetricSummary]]:
+def find_recorded(summary: RunSummary) -> Iterator[tuple[str, str, MetricSummary]]:
     """Yield the quantiles as metrics of the history, over all rows."""
     directions: Mapping[str, Direction] = {each.metric: each.direction for each in summary.metrics}
     for metric, figure in summary.find_all(FigureQuantiles).items():
@@ -76,5 +76,5 @@ FIGURES = Finding(
     lines=lines,
     section=section,
     figures=figures,
-    recorded=recorded,
+    recorded=find_recorded,
 )

@@ -1,4 +1,4 @@
-"""Define how an evaluation stands over its last runs: what a finding says of its history."""
+"""Define the standing of an evaluation over its last runs: what a finding says of its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class PastRun(Protocol):
 
     @property
     def trigger(self) -> str:
-        """What started it."""
+        """The cause of the run, such as `schedule`."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class PastRun(Protocol):
 
     @property
     def details(self) -> Findings:
-        """What the history keeps of its findings."""
+        """The entries of its findings that the history keeps."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class PastRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How an evaluation stands with regard to something that several runs decide.
+    """The standing of an evaluation in something that several runs decide.
 
     Args:
         key: Name among those of an evaluation.

@@ -120,6 +120,7 @@ SHARED_TESTS = {
     "tests/browser/pictures.py": {"questions"},
     "tests/faults/test_special_files.py": {"questions"},
     "tests/flows/config/test_config_files.py": {"eval-hub"},
+    "tests/tasks/figures/test_figures_finding.py": {"traces"},
     "tests/properties/test_written_is_read.py": {"questions", "traces"},
     "tests/tasks/reports/exports/test_score_files.py": {"traces"},
     "tests/tasks/reports/exports/test_send_scores.py": {"traces"},

@@ -31,7 +31,7 @@ class Budget:
 
     Args:
         name: The objective in words.
-        runs: Whether each run is good, oldest first.
+        runs: For each run, oldest first, whether it is good.
         share: Share of the runs that may be bad.
         window: Number of runs that count, if there are as many; None for all those of some days.
     """
@@ -68,7 +68,7 @@ class Budget:
 
     @property
     def burn_rate(self) -> float | None:
-        """How many times as fast as allowed the last runs spent the budget; None if no run may be bad."""
+        """The pace at which the last runs spent the budget, as a multiple of the allowed one; None if none may be bad."""
         recent = self.runs[-RECENT:]
         return recent.count(False) / len(recent) / self.share if recent and self.share > 0 else None
 
