@@ -65,6 +65,7 @@ class RecordedConfig(Part):
     weights: str | None = None
     traffic: dict[str, dict[str, float]] = Field(default_factory=dict)
     citation_pattern: str | None = None
+    chunks: str | None = None
     history: str | None = None
     history_page: str | None = None
     name: str | None = None

@@ -112,7 +112,14 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
+    "kept-rows": Room(
+        ("tasks/kept_rows", "deployments/kept_rows"),
+        ("verbs.keep", "readers.kept"),
+        ("tests/deployments/cli/test_keep.py", "tests/flows/test_kept_rows.py"),
+    ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
+    "label-studio": Room(("tasks/label_studio", "deployments/label_studio"), ("verbs.label-studio",)),
     "github": Room(("deployments/github",)),
 }
 

@@ -28,7 +28,7 @@ def alert_of(*incidents: AlertIncident, **content: Any) -> Alert:
 
 def settings_in(folder: Path, **more: Any) -> AlertSettings:
     routes = [{"kinds": [kind], "file": str(folder / f"{kind}.jsonl")} for kind in ("source", "judge")]
-    return AlertSettings(file=str(folder / "all.jsonl"), routes=routes, **more)
+    return AlertSettings.model_validate({"file": str(folder / "all.jsonl"), "routes": routes, **more})
 
 
 def told_in(path: Path) -> list[list[tuple[str, str]]]:
