@@ -68,7 +68,7 @@ class Budget:
 
     @property
     def burn_rate(self) -> float | None:
-        """The pace at which the last runs spent the budget, in multiples of the allowed one; None if none may be bad."""
+        """The pace of spending in the last runs, in multiples of the allowed one; None if no run may be bad."""
         recent = self.runs[-RECENT:]
         return recent.count(False) / len(recent) / self.share if recent and self.share > 0 else None
 
