@@ -102,6 +102,11 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "mlflow": Room(
+        ("tasks/mlflow_results", "deployments/public/rag_assay/mlflow.py"),
+        ("sinks.mlflow",),
+        ("tests/deployments/public/test_mlflow.py",),
+    ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "github": Room(("deployments/github",)),
 }
