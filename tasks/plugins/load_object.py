@@ -45,6 +45,7 @@ class Group(StrEnum):
     FINDINGS = "rag_assay.findings"
     INDEX_CHECKS = "rag_assay.index_checks"
     REBUILD_GUARDS = "rag_assay.rebuild_guards"
+    SINKS = "rag_assay.sinks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,11 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "mlflow": Room(
+        ("tasks/mlflow_results", "deployments/public/rag_assay/mlflow.py"),
+        ("sinks.mlflow",),
+        ("tests/deployments/public/test_mlflow.py",),
+    ),
     "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
     "kept-rows": Room(
         ("tasks/kept_rows", "deployments/kept_rows"),
