@@ -102,6 +102,24 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "many-runs": Room(
+        (
+            "metric_core/statistics/best_of_many.py",
+            "tasks/many_runs",
+            "tasks/reports/templates/many_runs.html.j2",
+            "tasks/reports/templates/many_runs.css",
+            "deployments/many_runs",
+            "docs/compare-many.md",
+        ),
+        ("verb_forms.compare", "verb_forms.run"),
+        (
+            "benchmarks/best_of_many.py",
+            "benchmarks/many_configurations.py",
+            "benchmarks/results/many-runs.md",
+            "tests/browser/test_many_runs.py",
+            "tests/metric_core/statistics/test_best_of_many.py",
+        ),
+    ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "github": Room(("deployments/github",)),
 }
