@@ -48,7 +48,7 @@ class Outcome:
 
 
 def draw(generator: np.random.Generator, kind: str, rows: int, lead: float, grouped: bool) -> Floats:
-    """Scores as rows x runs; the first run is better by a lead in logits."""
+    """Return scores as rows x runs; the first run is better by a lead in logits."""
     hard = generator.normal(0, 1.2, (rows, 1))
     suits = generator.normal(0, 0.7, (rows, SYSTEMS))
     if grouped:

@@ -54,7 +54,7 @@ class Ranking:
         runs: The runs, in the order in which they were given.
         rows: Number of rows.
         groups: Number of groups of rows; None if rows are not grouped.
-        luck: How far chance alone would lift the highest mean of as many runs that are truly equal.
+        luck: Amount by which chance alone would lift the highest mean of as many runs that are truly equal.
         is_decided: False for too few rows or groups, or a metric without bounds: then every run may be the best.
     """
 

@@ -34,7 +34,7 @@ class OneOfMany:
 
     Args:
         name: Name of its folder, or the path if another run's folder has the same name.
-        costs: What the system spends on a question, on average over the rows that all runs have: words of context, and
+        costs: Cost of a question to the system, on average over the rows that all runs have: words of context, and
             figures such as the latency.
         questions: Number of distinct questions to the judge.
         asked: Number of these questions whose answers were not cached.

@@ -60,7 +60,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How far a run is behind the best: the point of its mean, and the end of the limit."""
+    """A drawing of the distance of a run to the best: the point of its mean, and the end of the limit."""
 
     number: int
     name: str

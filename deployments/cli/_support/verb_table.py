@@ -96,6 +96,11 @@ class ListedVerb(TyperCommand):
             module = import_module(f"deployments.cli.{str(self.name).replace('-', '_')}")
         return typer.main.get_command(module.app)
 
+    def load_form(self) -> Any:
+        """Return the command of the further form of the verb, for arguments that it does not take; None without one."""
+        form = _find_form(self.name)
+        return None if form is None else _load_command(form.app)
+
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:
         """Return the context of the verb's command for its arguments, or that of a further form which takes them."""
         command = self.load()
@@ -104,9 +109,8 @@ class ListedVerb(TyperCommand):
         try:
             return command.make_context(info_name, list(args), *others, **options)
         except Exception as refusal:
-            if type(refusal).__name__ not in _REFUSED or (form := _find_form(self.name)) is None:
+            if type(refusal).__name__ not in _REFUSED or (other := self.load_form()) is None:
                 raise
-            other = _load_command(form.app)
             unknown = getattr(refusal, "option_name", None)
             if unknown is not None and all(unknown not in option.opts for option in other.params):
                 raise
