@@ -211,42 +211,9 @@ def effort(many: ManyRuns) -> Iterator[Block]:
 
 
 def many_to_dict(many: ManyRuns) -> Mapping[str, Any]:
-    """Return the comparison as JSON content."""
-    names = [run.name for run in many.runs]
-    metrics = []
-    for metric in many.metrics:
-        ranking = metric.ranking
-        runs = [
-            {
-                "run": name,
-                **{key: value for key, value in asdict(run).items() if key != "beaten_by"},
-                "beaten_by": None if run.beaten_by is None else names[run.beaten_by],
-                "unscored": metric.unscored[place],
-                "worse_rows": list(metric.losses[place].worse),
-                "better_rows": metric.losses[place].better,
-            }
-            for place, (name, run) in enumerate(zip(names, ranking.runs, strict=True))
-        ]
-        metrics.append(
-            {
-                "metric": metric.metric,
-                "scale": metric.scale,
-                "direction": metric.direction,
-                "rows": ranking.rows,
-                "groups": ranking.groups,
-                "luck": ranking.luck,
-                "best": [names[place] for place in metric.best],
-                "runs": runs,
-            }
-        )
-    return {
-        "like_for_like": not many.not_alike,
-        "not_alike": list(many.not_alike),
-        "level": LEVEL,
-        "rows": many.rows,
-        "by": many.by,
-        "seed": many.seed,
-        "runs": [asdict(run) for run in many.runs],
-        "metrics": metrics,
-        "fronts": {cost: [names[place] for place in many.front(cost)] for cost in many.costs},
-    }
+    """Return the comparison as JSON content; lists of runs are in the order of `runs`, and places begin with 0."""
+    content = asdict(many)
+    for metric, entry in zip(many.metrics, content["metrics"], strict=True):
+        entry["best"] = [many.runs[place].name for place in metric.best]
+    fronts = {cost: [many.runs[place].name for place in many.front(cost)] for cost in many.costs}
+    return {"like_for_like": not many.not_alike, "level": LEVEL, **content, "fronts": fronts}

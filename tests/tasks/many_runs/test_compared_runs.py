@@ -1,5 +1,6 @@
 """Several runs are compared over the rows that all of them have scored."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,8 @@ def test_json_and_page_have_all_runs(many: ManyRuns) -> None:
     content = many_to_dict(many)
     assert content["fronts"] == {CONTEXT_WORDS: ["quick", "slow"], "latency": ["quick", "slow"]}
     [metric] = content["metrics"]
-    assert (metric["best"], metric["runs"][2]["beaten_by"]) == (["slow", "quick"], "slow")
+    assert (metric["best"], metric["ranking"]["runs"][2]["beaten_by"]) == (["slow", "quick"], 0)
+    json.dumps(content, allow_nan=False)
     page = many_page(many)
     assert "<script" not in page
     assert page.count("<circle cx") == 6  # both costs
