@@ -31,7 +31,7 @@ from tasks.index_receipt.index_changes import IndexChanges
 from tasks.index_receipt.index_comparison import CheckRequest, check_index
 from tasks.index_receipt.receipt import Receipt, ReceiptMaker
 from tasks.index_receipt.receipt_findings import find_changes
-from tasks.index_receipt.touched_rows import find_touched
+from tasks.index_receipt.touched_rows import evidence_places, find_touched
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.chunk_file import IndexChunk
 
@@ -319,8 +319,10 @@ def moved_rows(world: World, old: Index, new: Index, changes: IndexChanges) -> C
         )
         if score(passages, answer) != score(after.best(question), answer):
             moved.add(str(number))
-    chunks = (each.chunk for each in index_chunks(new))
-    named = {*find_touched(changes, lambda: [pa.Table.from_pylist(rows)], chunks).rows}
+    tables = [pa.Table.from_pylist(rows)]
+    places = evidence_places(tables)
+    places.read(each.chunk for each in index_chunks(new))
+    named = {*find_touched(changes, tables, places).rows}
     return Counter(rows=len(rows), moved=len(moved), named=len(named), both=len(moved & named))
 
 

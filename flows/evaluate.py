@@ -1,7 +1,7 @@
 """Evaluate a source and write a run folder: the flow `evaluate`."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow, with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
+from tasks.record.findings import HasEntry
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
@@ -106,10 +107,7 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
         BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
-    subject = RunSubject.of_run(index, version)
-    with failure_in_metrics_file(config, subject):
-        evaluation = _evaluate_plan(plan_run(config), subject)
-    return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
+    return _evaluate_config(config, RunSubject.of_run(index, version))
 
 
 def evaluate_plan(plan: RunPlan) -> Evaluation:
@@ -132,8 +130,14 @@ def evaluate_plan(plan: RunPlan) -> Evaluation:
     return outlive(lambda: planned(plan.record))
 
 
-def _evaluate_plan(plan: RunPlan, subject: RunSubject) -> Evaluation:
-    with start_run(plan, spent_so_far, subject=subject) as run:
+def _evaluate_config(config: RunConfig, subject: RunSubject, before: Sequence[HasEntry] = ()) -> Evaluation:
+    with failure_in_metrics_file(config, subject):
+        evaluation = _evaluate_plan(plan_run(config), subject, before)
+    return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
+
+
+def _evaluate_plan(plan: RunPlan, subject: RunSubject, before: Sequence[HasEntry] = ()) -> Evaluation:
+    with start_run(plan, spent_so_far, subject=subject, before=before) as run:
         return _evaluate(run)
 
 
@@ -189,17 +193,30 @@ def _send_scores(run: Run) -> tuple[str, ...]:
 
 
 def run_evaluation(
-    config: RunConfig, dataset: "Dataset | None" = None, *, index: str = "", version: str = ""
+    config: RunConfig,
+    dataset: "Dataset | None" = None,
+    *,
+    index: str = "",
+    version: str = "",
+    before: Sequence[HasEntry] = (),
 ) -> Evaluation:
     """Run the flow `evaluate`.
 
     Args:
         dataset: A `datasets.Dataset` to evaluate instead of the configuration's source.
         index: Id of the index that the data are about, for names and artifacts.
+        before: Entries of findings made before the run, with which its record begins.
     """
+
+    @crash_without_server
+    @stop_at_budget
+    def run(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
+        return _evaluate_config(config, RunSubject.of_run(index, version), before)
+
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
-    return outlive(lambda: evaluate(config, index, version))
+    flow: Any = with_function(evaluate, run) if before else evaluate
+    return outlive(lambda: flow(config, index, version))
 
 
 def outlive(run: Callable[[], Evaluation]) -> Evaluation:

@@ -109,9 +109,12 @@ class _Versions:
     def evaluate(self, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
         """Evaluate a version, and return its run folder."""
         config = self.config_of(rebuilt, baseline)
-        with guard(AnnouncedIndex(rebuilt.chunks, baseline, narrow(config, DataOptions), config.deploy)) as keep:
-            folder = Path(run_evaluation(config, index=rebuilt.index, version=rebuilt.version).folder)
-            keep(folder)
+        passed = guard(AnnouncedIndex(rebuilt.chunks, baseline, narrow(config, DataOptions), config.deploy))
+        before = [each.entry for each in passed]
+        done = run_evaluation(config, index=rebuilt.index, version=rebuilt.version, before=before)
+        folder = Path(done.folder)
+        for each in passed:
+            each.keep(folder)
         return folder
 
 

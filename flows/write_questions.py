@@ -6,7 +6,6 @@ from pathlib import Path
 from flows.execution.run import launched_judges
 from flows.execution.spending import meter_run
 from metric_core.errors import ConfigError, SourceError
-from metric_core.evidence_spans import digest_text
 from metric_core.parsing.suggestions import suggest_names
 from tasks.index_questions.evidence import GONE, carry_questions
 from tasks.index_questions.kinds import KINDS
@@ -16,7 +15,7 @@ from tasks.opening.run_models import RunModels
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import DataOptions, SourceOptions
-from tasks.sources.chunk_file import read_chunks
+from tasks.sources.chunk_file import digest_chunks, read_chunks
 from tasks.sources.redaction import Redaction
 
 _MOST_GONE = 1 / 3
@@ -72,7 +71,7 @@ def write_questions_of_index(request: QuestionsRequest) -> QuestionsOfIndex:
             f"{gone:,} of {len(earlier):,} questions would retire, because their evidence is gone from the "
             f"{len(chunks):,} chunks of {request.data.source}: does it hold the whole index? If so, add --retire-any"
         )
-    version = request.version or digest_text("\n".join(sorted(chunk.digest for chunk in chunks)))[:8]
+    version = request.version or digest_chunks(chunk.digest for chunk in chunks)
     kinds = None if request.kinds is None else [KINDS[name] for name in request.kinds]
     with meter_run(request.models), launched_judges(request.models) as urls:
         models = RunModels().select(request.models.with_launched_judges(urls).judged)

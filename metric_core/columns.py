@@ -121,6 +121,9 @@ QUESTION_KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
 RETRIEVED_CONTEXT_DATES = "retrieved_context_dates"
 """Column with the date or version of each retrieved context, which objects of passages bring along."""
 
+RETRIEVED_CONTEXT_ACL = "acl"
+"""Column with the names of those who may see each retrieved context, which objects of passages bring along."""
+
 MESSAGES = "messages"
 """Column of a source that holds conversations. Samples have what is made from it."""
 

@@ -133,6 +133,18 @@ class JobParameters(_Part):
         return metrics
 
 
+class OciExport(_Part):
+    """The place of the results in an OCI registry; the SDK of eval-hub validates its coordinates."""
+
+    coordinates: dict[str, Any]
+
+
+class JobExports(_Part):
+    """Places to which the results are exported."""
+
+    oci: OciExport | None = None
+
+
 class JobSpec(_Part):
     """A job in eval-hub's format. Other fields are accepted and reported as not used.
 
@@ -150,6 +162,14 @@ class JobSpec(_Part):
     num_examples: int | None = Field(None, ge=0)
     callback_url: Annotated[str, AfterValidator(refuse_secrets)] | None = None
     primary_score: PrimaryScore | None = None
+    experiment_name: str | None = None
+    tags: tuple[dict[str, str], ...] = ()
+    exports: JobExports | None = None
+
+    @property
+    def exports_anything(self) -> bool:
+        """Whether the job names an MLflow experiment or an OCI registry for its results."""
+        return bool(self.experiment_name) or (self.exports is not None and self.exports.oci is not None)
 
     @model_validator(mode="before")
     @classmethod

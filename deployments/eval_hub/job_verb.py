@@ -13,9 +13,10 @@ from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.eval_hub.hub_callback import HubCallback
+from deployments.eval_hub.hub_exports import export_results
 from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
 from deployments.eval_hub.job_keys import mode
-from deployments.eval_hub.job_results import JobResults, build_results
+from deployments.eval_hub.job_results import build_results
 from deployments.eval_hub.job_spec import JobSpec
 from deployments.local_server import start_server, use_server
 from flows.config.run_config import RunConfig
@@ -84,7 +85,12 @@ def job(
         _warn(evaluation.warnings)
         folder = Path(evaluation.folder)
         job_results = build_results(spec, folder, time.monotonic() - started)
-        _write(job_results, folder, results)
+        rows = _write_rows(folder)
+        job_results, unsent = export_results(file, spec, job_results, folder, rows)
+        _warn(unsent)
+        text = job_results.model_dump_json(indent=2)
+        write_output(results or folder / f"{RESULTS}.json", text + "\n", "the results")
+        stdout.out(text)
         evaluation.refuse_failures()  # partial results are written, but eval-hub must not take the job for a success
         reporter.report_completed(job_results)
 
@@ -115,12 +121,10 @@ def _evaluate(config: RunConfig, quiet: bool) -> "Evaluation":
             return Evaluation.from_folder(error.folder)
 
 
-def _write(job_results: JobResults, folder: Path, results: Path | None) -> None:
-    """Write and print the results as JSON, and write the scores per row in the two formats that eval-hub stores."""
-    text = job_results.model_dump_json(indent=2)
-    target = results or folder / f"{RESULTS}.json"
-    write_output(target, text + "\n", "the results")
+def _write_rows(folder: Path) -> list[Path]:
+    """Write the scores per row in the two formats that eval-hub stores, and return the files."""
     rows = reshape(folder, Shape.RAGAS)
-    for file_format in (Format.JSONL, Format.CSV):
-        write_export(rows, folder / f"results.{file_format}", file_format)
-    stdout.out(text)
+    files = [(file_format, folder / f"results.{file_format}") for file_format in (Format.JSONL, Format.CSV)]
+    for file_format, path in files:
+        write_export(rows, path, file_format)
+    return [path for _, path in files]

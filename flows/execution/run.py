@@ -25,7 +25,6 @@ from tasks.record.findings import HasEntry
 from tasks.record.other_runs import RunReference
 from tasks.record.run_record import RunRecord
 from tasks.rows.tables_in_use import mark_in_use
-from tasks.runs.found_before import entries_before
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home
@@ -60,6 +59,7 @@ def start_run(
     spent: Callable[[RunPlan], Sequence[HasEntry]],
     origin: RunReference | None = None,
     subject: RunSubject | None = None,
+    before: Sequence[HasEntry] = (),
 ) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
@@ -67,6 +67,7 @@ def start_run(
         spent: Function that returns what a run that did not finish has of its findings.
         origin: Run that this is a rerun of; None if it is not.
         subject: Subject of the run; by default its deployment alone.
+        before: Entries of findings made before the run, with which its record begins.
 
     Raises:
         AssayError: The run folder, the judge or the task runner cannot be used.
@@ -83,7 +84,7 @@ def start_run(
             start=start_entry(),
             **({} if origin is None else {"parent": origin}),
         )
-        record = record.with_findings(*entries_before())
+        record = record.with_findings(*before)
         run = Run(ready, models, folder, record, about)
         in_use, running = mark_in_use(run.tables, record.run_id), start_runner(ready.storage, options.cache)
         with record_run(folder, record, outputs.history, partial(spent, ready)), in_use, show_progress(about), running:

@@ -1,7 +1,6 @@
 """Look at a rebuilt index before a version is evaluated: guards that packages bring may stop the run."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from metric_core.errors import PluginError
 from tasks.options.source_options import DataOptions
 from tasks.plugins.load_object import Group, installed_names, load_object
 from tasks.record.findings import HasEntry
-from tasks.runs.found_before import found_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +41,13 @@ class PassedIndex:
     keep: Callable[[Path], None]
 
 
-@contextmanager
-def guard(index: AnnouncedIndex) -> Iterator[Callable[[Path], None]]:
-    """Let the installed guards look at a version; yield a function to call with its run folder once it is evaluated.
+def guard(index: AnnouncedIndex) -> list[PassedIndex]:
+    """Let the installed guards look at a version, and return their results.
 
     Raises:
         AssayError: A guard stops the run, or cannot look at the index.
     """
-    passed = [_load(name)(index) for name in sorted(installed_names(Group.REBUILD_GUARDS))] if index.chunks else []
-
-    def keep(folder: Path) -> None:
-        for each in passed:
-            each.keep(folder)
-
-    with found_before([each.entry for each in passed]):
-        yield keep
+    return [_load(name)(index) for name in sorted(installed_names(Group.REBUILD_GUARDS))] if index.chunks else []
 
 
 def _load(name: str) -> Callable[[AnnouncedIndex], PassedIndex]:

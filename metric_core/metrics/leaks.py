@@ -18,7 +18,7 @@ from metric_core.metrics._supports import all_known
 from metric_core.records import Direction, Sample, Score, Side, Support, VerdictKind, VerdictRequest
 from metric_core.stages import Product
 
-ASKER, ACL = "asker", "acl"
+ASKER, ACL = "asker", c.RETRIEVED_CONTEXT_ACL
 EVERYONE = "*"
 """Name in the list of a passage that stands for everyone."""
 

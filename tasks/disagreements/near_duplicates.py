@@ -44,11 +44,13 @@ class NearDuplicates:
         self._sketches: list[_Digests] = []
         self._words: dict[str, int] = {}
         self._seen = 0
+        self._has_more = False
 
     def add(self, chunk: IndexChunk) -> None:
         """Keep a chunk of more than a few words."""
         self._seen += 1
         if len(self._chunks) == MOST_CHUNKS:
+            self._has_more = True
             return
         known = self._words
         words = [known.get(word) or self._digest(word) for word in _WORD.findall(chunk.chunk.text.lower())]
@@ -59,19 +61,21 @@ class NearDuplicates:
             self._sketches.append((grams[:, None] * _PERMUTATIONS).min(axis=0))
 
     def findings(self) -> Iterator[IndexFinding]:
-        """Yield the pairs of chunks that disagree, as one finding; none if there is no pair."""
+        """Yield the pairs of chunks that disagree, as one finding; none if all chunks were compared and none do."""
         found = [(pair, each[0]) for pair in self._pairs()[:MOST_PAIRS] if (each := self._compare(*pair))]
-        if not found:
+        if not found and not self._has_more:
             return
-        pairs = "1 pair" if len(found) == 1 else f"{len(found):,} pairs"
+        count = {0: "no pair", 1: "1 pair"}.get(len(found), f"{len(found):,} pairs")
         alike = "of nearly the same chunks of different documents, with another value for something"
-        cut = f"; only the first {MOST_CHUNKS:,} chunks were compared" if self._seen > MOST_CHUNKS else ""
+        cut = (
+            f"; only the first {MOST_CHUNKS:,} chunks of more than a few words were compared" if self._has_more else ""
+        )
         yield IndexFinding(
             kind=self.kinds[0],
             count=len(found),
             of=self._seen,
             things="chunks",
-            sentence=f"{pairs} {alike}{cut}",
+            sentence=f"{count} {alike}{cut}",
             examples=tuple(self._example(*pair, each) for pair, each in found[:MOST_EXAMPLES]),
         )
 

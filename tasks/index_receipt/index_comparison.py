@@ -1,5 +1,6 @@
 """Check an index: read its chunks or its receipt, and compare it with an earlier one."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,8 +12,9 @@ from metric_core.errors import ConfigError
 from tasks.index_receipt.index_changes import IndexChanges
 from tasks.index_receipt.receipt import IndexFacts, Receipt, ReceiptMaker, find_receipt
 from tasks.index_receipt.receipt_findings import check_limits, find_changes, with_limit
-from tasks.index_receipt.touched_rows import TouchedRows, find_touched
+from tasks.index_receipt.touched_rows import TouchedRows, evidence_places, find_touched
 from tasks.options.source_options import SourceOptions
+from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
 from tasks.sources.chunk_file import IndexChunk, read_index
 from tasks.sources.index_checks import IndexCheck, IndexFinding, open_checks
 
@@ -65,7 +67,12 @@ class CheckedIndex:
     @property
     def is_plain_rechunking(self) -> bool:
         """Whether the text is the same, in other chunks."""
-        return {each.kind for each in self.findings} == {"chunking"}
+        return {each.kind for each in self.faults} == {"chunking"}
+
+    @property
+    def faults(self) -> tuple[IndexFinding, ...]:
+        """The findings with a case; the others only say how far a check went."""
+        return tuple(each for each in self.findings if each.count)
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -84,30 +91,42 @@ def check_index(request: CheckRequest) -> CheckedIndex:
     check_limits(request.limits, (kind for check in checks for kind in check.kinds))
     if request.rows is not None and not request.old:
         raise ConfigError("which rows an index touches follows from a comparison: name an earlier one with --against")
-    old = _read(request, request.old, ()) if request.old else None
-    receipt = _read(request, request.new, checks)
+    old = _find_receipt(request.old) or _make_receipt(request, request.old, (), None) if request.old else None
+    receipt, places = _find_receipt(request.new), None
+    if receipt is None:
+        places = None if request.rows is None else evidence_places(request.rows())
+        receipt = _make_receipt(request, request.new, checks, places)
     changes = IndexChanges(old or EMPTY, receipt)
-    inner = [with_limit(each, request.limits) for check in checks for each in check.findings() if each.count]
+    inner = [with_limit(each, request.limits) for check in checks for each in check.findings()]
     findings = (*find_changes(changes, request.limits), *inner)
     touched = None
     if request.rows is not None:
-        is_receipt = find_receipt(request.new[0]) is not None
-        chunks = None if is_receipt else (each.chunk for each in request.chunks(request.new))
-        touched = find_touched(
-            changes, request.rows, chunks, has_other_vectors=any(each.kind == "embedder" for each in findings)
-        )
+        has_other_vectors = any(each.kind == "embedder" for each in findings)
+        touched = find_touched(changes, request.rows(), places, has_other_vectors=has_other_vectors)
     return CheckedIndex(receipt, old, findings, touched)
 
 
-def _read(request: CheckRequest, addresses: Sequence[str], checks: Iterable[IndexCheck]) -> Receipt:
-    """Return the receipt at an address, or that of chunks, which the checks see too."""
-    if len(addresses) == 1 and (receipt := find_receipt(addresses[0])) is not None:
-        return receipt
+def _find_receipt(addresses: Sequence[str]) -> Receipt | None:
+    return find_receipt(addresses[0]) if len(addresses) == 1 else None
+
+
+def _make_receipt(
+    request: CheckRequest, addresses: Sequence[str], checks: Iterable[IndexCheck], places: SpanPlaces | None
+) -> Receipt:
+    """Return the receipt of the chunks at addresses, which the checks and the places of evidence see too."""
     maker = ReceiptMaker()
-    for each in request.chunks(addresses):
-        maker.add(each)
-        for check in checks:
-            check.add(each)
+
+    def read() -> Iterator[Chunk]:
+        for each in request.chunks(addresses):
+            maker.add(each)
+            for check in checks:
+                check.add(each)
+            yield each.chunk
+
+    if places is not None:
+        places.read(read())
+    else:
+        deque(read(), maxlen=0)
     return maker.finish()
 
 

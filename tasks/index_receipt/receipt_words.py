@@ -20,8 +20,8 @@ def headline(checked: CheckedIndex) -> str:
     if checked.is_plain_rechunking:
         return "the text is the same, cut into other chunks"
     if checked.old is None:
-        return "within the limits" if checked.findings else "no fault found; the next index is compared with this one"
-    return "within the limits" if checked.findings else "the same index: nothing has changed"
+        return "within the limits" if checked.faults else "no fault found; the next index is compared with this one"
+    return "within the limits" if checked.faults else "the same index: nothing has changed"
 
 
 def blocks_of_check(checked: CheckedIndex) -> Iterator[Block]:

@@ -1,7 +1,7 @@
 """Find the rows of a question set or of a run whose scores a rebuilt index must be expected to move."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -19,7 +19,7 @@ from metric_core.columns import (
 from metric_core.evidence_spans import EvidenceSpan, SpanState
 from tasks.index_receipt.chunk_marks import digest, text_digest
 from tasks.index_receipt.index_changes import IndexChanges, names_of
-from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
+from tasks.sources.anchoring.span_places import SpanPlaces
 
 COLUMNS = ("row_id", RETRIEVED_CONTEXTS, RELEVANCE_JUDGMENTS, EVIDENCE_SPANS, POINT_EVIDENCE)
 """Columns of the samples that are read."""
@@ -98,30 +98,31 @@ def _look_up(keys: np.ndarray, values: np.ndarray, key: int) -> int:
     return int(values[place]) if place < len(keys) and int(keys[place]) == key else 0
 
 
+def evidence_places(tables: Iterable[pa.Table]) -> SpanPlaces:
+    """Return the places of the evidence of samples, which have to read the chunks of the new index."""
+    spans = {span: None for row in _rows(tables) for _, span in _spans(row)}
+    return SpanPlaces(spans, is_complete=True)
+
+
 def find_touched(
     changes: IndexChanges,
-    tables: Callable[[], Iterable[pa.Table]],
-    chunks: Iterable[Chunk] | None,
+    tables: Iterable[pa.Table],
+    places: SpanPlaces | None,
     *,
     has_other_vectors: bool = False,
 ) -> TouchedRows:
     """Return the rows whose scores must be expected to move.
 
     Args:
-        tables: Function that reads the samples from the start.
-        chunks: Chunks of the new index, in which evidence is looked for; None if only its receipt is known, so that
+        tables: Tables of samples.
+        places: Places of their evidence in the chunks of the new index; None if only its receipt is known, so that
             evidence counts as touched if its document is gone or edited.
         has_other_vectors: True if another model embeds the chunks, so that any row may retrieve others.
     """
     texts = _Texts(changes)
-    places = None
-    if chunks is not None:
-        spans = {span: None for row in _rows(tables()) for _, span in _spans(row)}
-        places = SpanPlaces(spans, is_complete=True)
-        places.read(chunks)
     found: dict[str, tuple[str, ...]] = {}
     count = 0
-    for row in _rows(tables()):
+    for row in _rows(tables):
         count += 1
         reasons = [*map(texts.of_text, row[RETRIEVED_CONTEXTS] or ())]
         reasons += [texts.of_id(each["id"]) for each in row[RELEVANCE_JUDGMENTS] or ()]

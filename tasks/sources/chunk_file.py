@@ -1,6 +1,6 @@
 """Read the chunks of an index from a file or folder of any format of a source."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -106,6 +106,18 @@ def text_id(text: str) -> str:
     'text-6f58a7623963538d'
     """
     return f"text-{digest_text(text)}"
+
+
+def digest_chunks(digests: Iterable[str]) -> str:
+    """Return the digest of an index: that of the texts of its chunks, in any order, each counted once.
+
+    Args:
+        digests: Digests of the chunks that have a text.
+
+    >>> digest_chunks(["b", "a"]) == digest_chunks(["a", "b", "a"])
+    True
+    """
+    return digest_text("\n".join(sorted({*digests})))[:8]
 
 
 def _check_id(chunk: Chunk, texts: dict[str, bytes]) -> None:

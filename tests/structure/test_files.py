@@ -21,6 +21,7 @@ TOP_LEVEL = {
         "CITATION.cff",
         "CONTRIBUTING.md",
         "LICENSE",
+        "llms.txt",
         "README.md",
         "SECURITY.md",
     ),

@@ -7,6 +7,7 @@ from typing import Any
 from metric_core.columns import (
     REFERENCE_CONTEXT_IDS,
     REFERENCE_CONTEXTS,
+    RETRIEVED_CONTEXT_ACL,
     RETRIEVED_CONTEXT_DATES,
     RETRIEVED_CONTEXT_IDS,
     RETRIEVED_CONTEXT_SCORES,
@@ -21,6 +22,7 @@ TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content
 ID_KEYS = ("id", "document.id", "id_", "_id", "doc_id", "document_id", "chunk_id")
 SCORE_KEYS = ("score", "document.score", "_score", "@search.score", "relevance_score", "similarity")
 DATE_KEYS = ("date", "updated", "updated_at", "last_modified", "modified_at", "published_at", "version")
+ACL_KEYS = ("acl",)
 _INNER_KEYS = ("document", "node", "payload", "properties", "_source")
 """Keys of objects that hold the passage beside its score: of frameworks, Qdrant, Weaviate and Elasticsearch."""
 _SERIALIZED = ("lc", "kwargs")
@@ -48,12 +50,14 @@ class RetrievedPassage:
         id: Identifier in the index; None if it is not known.
         score: Score that the retriever gave it; None if it is not known.
         date: Its date or version; None if it is not known.
+        acl: The names of those who may see it, as the object has them; None if it does not say.
     """
 
     text: str | None
     id: str | None = None
     score: float | None = None
     date: str | None = field(default=None, repr=False)
+    acl: Any = field(default=None, repr=False)
 
 
 def read_passages(value: Any) -> list[RetrievedPassage] | None:
@@ -132,7 +136,8 @@ def as_passage(item: Any) -> RetrievedPassage | None:
     score = next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
     own = flat_fields(item)
     date = next((str(own[key]) for key in DATE_KEYS if isinstance(own.get(key), str | int | float)), None)
-    return RetrievedPassage(text, name, score, date)
+    acl = next((own[key] for key in ACL_KEYS if own.get(key) is not None), None)
+    return RetrievedPassage(text, name, score, date, acl)
 
 
 def flat_fields(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -157,9 +162,10 @@ def text_of(fields: Mapping[str, Any]) -> str | None:
 
 
 def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
-    """Return the ids, scores and dates of passages by their columns, as far as the passages have them.
+    """Return the ids, scores, dates and permissions of passages by their columns, as far as the passages have them.
 
-    Ids are given only if every passage has one, and so are the dates of retrieved ones; scores if any has.
+    Ids are given only if every passage has one, and so are the dates of retrieved ones; scores and permissions if any
+    has.
     """
     ids, scores = COMPANIONS[column]
     values: dict[str, Any] = {}
@@ -169,6 +175,8 @@ def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, A
         values[scores] = [passage.score for passage in passages]
     if column == RETRIEVED_CONTEXTS and passages and all(passage.date is not None for passage in passages):
         values[RETRIEVED_CONTEXT_DATES] = [passage.date for passage in passages]
+    if column == RETRIEVED_CONTEXTS and any(passage.acl is not None for passage in passages):
+        values[RETRIEVED_CONTEXT_ACL] = [passage.acl for passage in passages]
     return values
 
 

@@ -256,6 +256,8 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         passages = order_as_prompted(passages, next((part.prompt for part in reversed(models) if part.prompt), None))
     answering = next((part for part in reversed(models) if part.answer and not part.failed), span)
     earlier = span.earlier or next((part.earlier for part in models if part.earlier and span.question is None), [])
+    prompt_tokens = _sum(parts, lambda part: part.prompt_tokens)
+    output_tokens = _sum(parts, lambda part: part.output_tokens)
     columns: dict[str, Any] = {
         c.USER_INPUT: span.question,
         c.RESPONSE: span.answer,
@@ -267,8 +269,9 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         "trace_id": span.trace_id,
         "span_id": span.span_id,
         "latency": span.seconds,
-        "prompt_tokens": _sum(parts, lambda part: part.prompt_tokens),
-        "output_tokens": _sum(parts, lambda part: part.output_tokens),
+        "prompt_tokens": prompt_tokens,
+        "output_tokens": output_tokens,
+        "tokens": None if prompt_tokens is output_tokens is None else (prompt_tokens or 0) + (output_tokens or 0),
         "model": answering.model or _first(part.model for part in reversed(parts)),
         "response_id": answering.response_id,
         "span_name": span.name or None,

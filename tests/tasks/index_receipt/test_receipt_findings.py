@@ -1,7 +1,7 @@
 """The receipts of two versions of an index say what was lost, added, edited, doubled, moved or damaged."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import ConfigError, SourceError
+from tasks.index_receipt import index_comparison
 from tasks.index_receipt.index_comparison import CheckedIndex, CheckRequest, check_index
 from tasks.index_receipt.receipt import find_receipt
 from tasks.options.source_options import SourceOptions
+from tasks.sources.chunk_file import IndexChunk, read_index
 from tasks.sources.sample_reader import read_samples
 
 HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
@@ -248,3 +250,18 @@ def test_rows_whose_text_is_gone_are_named(with_text: bool, tmp_path: Path) -> N
         "judged": ["a judged passage is gone or edited"],
     }
     assert touched.sentence.startswith("the scores of 3 of 5 rows must be expected to move")
+
+
+def test_the_chunks_of_an_index_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def read_and_count(address: str, *options: Any) -> Iterator[IndexChunk]:
+        read.append(Path(address).name)
+        return read_index(address, *options)
+
+    monkeypatch.setattr(index_comparison, "read_index", read_and_count)
+    rows = pa.Table.from_pylist([{"row_id": "1", "retrieved_contexts": [handbook()[0]["text"]]}])
+    checked = check(tmp_path, handbook(), handbook()[1:], rows=lambda: [rows])
+    assert checked.touched is not None
+    assert [*checked.touched.rows] == ["1"]
+    assert sorted(read) == ["new.jsonl", "old.jsonl"]

@@ -133,3 +133,16 @@ def test_a_function_decides_and_its_code_is_part_of_the_settings(run: Run) -> No
 def test_a_function_that_cannot_be_used_is_refused_before_the_run(run: Run, name: str, message: str) -> None:
     with pytest.raises(PluginError, match=message):
         run([row([], [])], f"leaked_passages(allowed={name})")
+
+
+def test_passages_that_are_objects_bring_their_lists(run: Run) -> None:
+    passages = [
+        {"page_content": "Rain.", "metadata": {"source": "a", "acl": ["ann"]}},
+        {"page_content": "Pay.", "metadata": {"source": "b", "acl": ["hr"]}},
+    ]
+    half = [passages[0], {"page_content": "Pay.", "metadata": {"source": "b"}}]
+    found = run([{"asker": "ann", "retrieved_contexts": each} for each in (passages, half)])
+    counted = found.summary.find(LeakCounts)
+    assert counted is not None
+    assert counted.documents == {"b": 1}
+    assert counted.unknown == {"who may see a passage is not a list of names": 1}

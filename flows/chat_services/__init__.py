@@ -1,0 +1,1 @@
+"""Recipients of alerts that come in by the door of plugins."""

@@ -1,0 +1,1 @@
+"""Label rows and claims in Label Studio."""

@@ -1,0 +1,1 @@
+"""Tests of rows that are kept in a test set."""
