@@ -420,7 +420,9 @@ class MonitoredYear:
         Args:
             raised: Nights x streams that have an alarm, whose steps are not noise.
         """
-        steps: dict[str, list[tuple[float, float]]] = {metric: [*self.earlier.get(metric, ())] for metric in METRICS}
+        steps: dict[str, list[tuple[float, float]]] = {
+            metric: [*self.earlier.get(metric, ())] for metric in self.panel.metrics
+        }
         for each, is_raised in zip(self.steps[:night], raised[:night], strict=True):
             worse = {self.panel.streams[place].metric for place in np.flatnonzero(is_raised)}
             for metric in each.keys() - worse:

@@ -246,7 +246,7 @@ def send_test_messages(
             stdout.print(f"{each.channel}: {verb}, {each.reply}")
         from flows.alerting.recipients import RECIPIENTS, recipients_of
 
-        if not recipients_of(settings):
+        if not recipients_of(settings) and not settings.routes:
             told = f"no recipient is configured: set one of {', '.join(RECIPIENTS)} in [deploy.alerts]"
             stderr.print(told, style="yellow")
     if not all(each.is_sent for each in deliveries):
@@ -352,7 +352,8 @@ def _send(settings: AlertSettings) -> "tuple[Delivery, ...]":
 @contextmanager
 def _server_for(settings: AlertSettings) -> Iterator[None]:
     """Start a Prefect server for the block if messages need one: only blocks do."""
-    blocks = [settings.block, settings.escalation and settings.escalation.block]
+    others = (settings, *settings.routes, *([] if settings.escalation is None else [settings.escalation]))
+    blocks = [each.block for each in others]
     if not any(blocks) and not any(each.startswith("block:") for each in find_secret_references(settings)):
         yield
         return

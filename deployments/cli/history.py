@@ -20,6 +20,7 @@ from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
 from tasks.documents.blocks import make_table
 from tasks.history.catalogue import Catalogue
+from tasks.history.standings import read_standings
 from tasks.options.text_forms import split_commas
 from tasks.reports.history import history_text as text
 from tasks.reports.history.history_page import write_history_page
@@ -211,7 +212,13 @@ def _open_browser(address: str) -> None:
 
 def _print_json(catalogue: Catalogue, names: list[str], last: int | None) -> None:
     evaluations: list[dict[str, Any]] = [
-        history_to_dict(name, catalogue.runs(name, last=last), catalogue.incidents(name), catalogue.availability(name))
+        history_to_dict(
+            name,
+            catalogue.runs(name, last=last),
+            catalogue.incidents(name),
+            catalogue.availability(name),
+            read_standings(catalogue, name),
+        )
         for name in names
     ]
     stdout.print_json(json.dumps({"history": catalogue.address, "evaluations": evaluations}, allow_nan=False))
@@ -247,6 +254,8 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
     for availability in catalogue.availability(name):
         if availability.due:
             stdout.print(text.describe_availability(availability))
+    for standing in read_standings(catalogue, name):
+        stdout.print(standing.sentence, style="red" if standing.problem else None)
     for incident in catalogue.open_incidents(name):
         stdout.print(f"open {text.describe_incident(incident)}", style="red")
 

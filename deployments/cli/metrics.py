@@ -1,6 +1,7 @@
 """`assay metrics`: list the metrics, or describe one."""
 
 import json
+from math import isinf
 from typing import Annotated
 
 import typer
@@ -83,7 +84,7 @@ def _entry(metric: Metric) -> dict[str, object]:
         "columns": list(needed_columns(request)),
         "products": [str(product) for product in request.products],
         "direction": str(metric.direction),
-        "bounds": list(bounds) if bounds else None,
+        "bounds": [None if isinf(bound) else bound for bound in bounds] if bounds else None,
         "parameters": {
             key: {"default": p.default, "allowed": allowed_values(p), "summary": p.summary}
             for key, p in metric.parameters.items()

@@ -25,6 +25,7 @@ from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
+from tasks.history.standings import read_standings
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import holds_run
@@ -96,7 +97,8 @@ class HistoryPages:
             return f"/report/{quote(run.run_id, safe='')}" if has_page else None
 
         catalogue = self._catalogue
-        return history_page(name, runs, catalogue.incidents(name), link, _COMPARE, catalogue.availability(name))
+        availability, standings = catalogue.availability(name), read_standings(catalogue, name)
+        return history_page(name, runs, catalogue.incidents(name), link, _COMPARE, availability, standings)
 
     def _folder(self, run_id: str) -> Path:
         """Return the folder of a run that still holds it."""

@@ -49,6 +49,8 @@ def deployment_checks(plan: DeploymentPlan, *, is_here: bool) -> Iterator[RunChe
     if not is_here:
         return
     yield from _check_recipients(settings.alerts, "alerts")
+    for route in settings.alerts.routes:
+        yield from _check_recipients(route, "alerts.routes")
     if settings.alerts.escalation is not None:
         yield from _check_recipients(settings.alerts.escalation, "alerts.escalation")
     for window in settings.alerts.maintenance:

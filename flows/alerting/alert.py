@@ -55,6 +55,7 @@ class AlertIncident:
         change: Change of the incident by the run. One that is replaced ends without a message.
         since: Time at which it was found first.
         cause: The part that has changed, such as the system or the judge; empty if that is not known.
+        runbook: URL of the page on what to do about it; empty without one.
     """
 
     key: str
@@ -64,6 +65,7 @@ class AlertIncident:
     sentence: str
     since: datetime
     cause: str = ""
+    runbook: str = ""
 
     @property
     def status(self) -> Status:
@@ -142,7 +144,9 @@ class Alert:
     @property
     def links(self) -> Mapping[str, str]:
         """Pages to look at, by their names."""
-        return {} if self.report is None else {"Report": self.report}
+        pages = {} if self.report is None else {"Report": self.report}
+        books = {each.runbook: each.kind for each in self.incidents if each.runbook and each.status == "open"}
+        return pages | {f"Runbook, {kind}" if len(books) > 1 else "Runbook": url for url, kind in books.items()}
 
     @property
     def title(self) -> str:

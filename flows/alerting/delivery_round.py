@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
-from flows.alerting.recipients import EmailRecipient, Recipient, default_file, recipients_of
+from flows.alerting.recipients import Recipient
+from flows.alerting.routing import ESCALATION, escalation_recipients, own_recipients, part_for
 from flows.alerting.stored_alerts import cancel_pairs, choose_incidents, keys_of, open_alerts, read_alert, write_alert
 from flows.config.alert_options import AlertSettings
 from flows.config.intervals import parse_interval
@@ -29,27 +30,6 @@ WAITING_MESSAGES = 200
 _POLL_SECONDS = 0.5
 _REFUSALS = 3
 """Number of refused messages after which a run stops sending to a recipient."""
-_ESCALATION = " for escalation"
-
-
-def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
-    """Return the recipients of all alerts by their names: the default file if none is configured."""
-    return dict(_named(recipients_of(settings) or (default_file(),)))
-
-
-def escalation_recipients(settings: AlertSettings) -> dict[str, Recipient]:
-    """Return the recipients of escalations, by their names."""
-    found = () if settings.escalation is None else recipients_of(settings.escalation)
-    return {f"{name}{_ESCALATION}": each for name, each in _named(found)}
-
-
-def _named(recipients: Iterable[Recipient]) -> Iterator[tuple[str, Recipient]]:
-    """Yield recipients with their names; each e-mail address is one, since a server may refuse some of them."""
-    for recipient in recipients:
-        if isinstance(recipient, EmailRecipient):
-            yield from recipient.addresses()
-        else:
-            yield recipient.name, recipient
 
 
 @dataclass(frozen=True)
@@ -83,17 +63,21 @@ class DeliveryRound:
 
         def word(changed: ChangedIncidents) -> Messages:
             own[:] = [] if self.alert is None else _own_changes(self.alert, changes, changed)
-            rows = [*late, *(row for alert in own for row in self._addressed(alert))]
-            return [(recipient, alert.id, write_alert(alert)) for recipient, alert in rows]
+            rows = [(recipient, alert.id, alert) for recipient, alert in late]
+            rows += [row for alert in own for row in self._addressed(alert)]
+            return [(recipient, alert_id, write_alert(alert)) for recipient, alert_id, alert in rows]
 
         added = self.log.report(self.name, changes, word, "silenced", self.now)
         self._drop()  # last, because they say what is open
         return next((each for each in own if any(alert_id == each.id for _, alert_id in added)), None)
 
-    def _addressed(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
-        """Yield an alert with each of the recipients that must get it."""
-        yield from ((name, alert) for name, each in self._own.items() if each.keeps or not alert.is_quiet)
-        yield from self._ends(alert)
+    def _addressed(self, alert: Alert) -> Iterator[tuple[str, str, Alert]]:
+        """Yield what each of the recipients must get of an alert, with the id of the whole."""
+        for name, recipient in self._own.items():
+            part = part_for(name, alert, self.settings)
+            if part is not None and (recipient.keeps or not part.is_quiet):
+                yield name, alert.id, part
+        yield from ((name, each.id, each) for name, each in self._ends(alert))
 
     def release(self, alert: Alert | None) -> list[Alert]:
         """Prepare for delivery what was just written or silenced before, and return the alerts.
@@ -175,13 +159,14 @@ class DeliveryRound:
         Args:
             known_keys: Keys of the incidents that are open before the run and after it.
         """
-        last = self.log.last_recipients(self.name, _ESCALATION)
+        last = self.log.last_recipients(self.name, ESCALATION)
         if not last or not (added := self._own.keys() - last):
             return
-        opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(_ESCALATION))
+        opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(ESCALATION))
         for name in sorted(added):
             known = open_alerts(self.log.messages(self.name, [name]))
-            yield from ((name, alert) for alert in _choose(opened, set(known_keys) - known.keys()))
+            parts = (part_for(name, each, self.settings) for each in _choose(opened, set(known_keys) - known.keys()))
+            yield from ((name, part) for part in parts if part is not None)
 
     def _ends(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
         """Yield the ends of incidents for recipients of escalations that got their beginnings."""

@@ -34,6 +34,7 @@ class ServiceEvent:
         since: Time at which it was found first; None if it is found now.
         time: Time of this event; None for the time at which it is received.
         cause: The part that has changed; empty if that is not known.
+        runbook: URL of the page on what to do about it; empty without one.
     """
 
     key: str
@@ -47,6 +48,7 @@ class ServiceEvent:
     time: datetime | None = None
     cause: str = ""
     link: str = ""
+    runbook: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -112,6 +114,7 @@ def _event(alert: Alert, incident: AlertIncident) -> ServiceEvent:
         time=alert.time,
         cause=incident.cause,
         link=link if link.startswith(("http://", "https://")) else "",
+        runbook=incident.runbook,
         details={name: value for name, value in details.items() if value},
     )
 
@@ -141,8 +144,9 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     content["payload"] = {name: value for name, value in payload.items() if value}
     content["payload"]["custom_details"] = {**event.details, "text": shorten(event.text, _DESCRIPTION_LIMIT)}
     content["client"] = CLIENT
-    if event.link:
-        content["links"] = [{"href": event.link, "text": "Report"}]
+    links = {"Report": event.link, "Runbook": event.runbook}
+    if found := [{"href": url, "text": text} for text, url in links.items() if url]:
+        content["links"] = found
     return content
 
 
@@ -165,7 +169,13 @@ def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> d
         "kind": event.kind,
         "incident": event.key,
     }
-    annotations = {"summary": event.summary, "description": event.text, "cause": event.cause, "report": event.link}
+    annotations = {
+        "summary": event.summary,
+        "description": event.text,
+        "cause": event.cause,
+        "report": event.link,
+        "runbook_url": event.runbook,
+    }
     return {
         "labels": labels,
         "annotations": {name: value for name, value in annotations.items() if value},

@@ -17,8 +17,9 @@ from prefect.events import emit_event
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
-from flows.alerting.delivery_round import DeliveryRound, escalation_recipients, own_recipients
+from flows.alerting.delivery_round import DeliveryRound
 from flows.alerting.recipients import Recipient
+from flows.alerting.routing import add_runbooks, escalation_recipients, own_recipients, part_for
 from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
@@ -79,6 +80,7 @@ class Outbox:
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
         """
+        alert = add_runbooks(alert, self._settings)
         if not alert.is_quiet:
             run_logger().error(alert.text)
         return self._log(self._work(alert, changes))
@@ -128,11 +130,13 @@ class Outbox:
         if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run sends them
             delivery.write_to_file(alert)
             return Sent(False, is_silenced=True)
-        recipients = {name: to for name, to in own_recipients(self._settings).items() if to.keeps or not alert.is_quiet}
+        own = own_recipients(self._settings)
+        parts = {name: part for name in own if (part := part_for(name, alert, self._settings)) is not None}
+        recipients = {name: own[name] for name, part in parts.items() if own[name].keeps or not part.is_quiet}
         done = {name: Delivery(name, False, delivery.NO_REPLY) for name in recipients}
 
         def send(name: str, recipient: Recipient) -> None:
-            done[name] = delivery.try_repeatedly(partial(delivery.try_once, recipient, alert), deadline)
+            done[name] = delivery.try_repeatedly(partial(delivery.try_once, recipient, parts[name]), deadline)
 
         _emit(alert)
         works = {name: partial(send, name, each) for name, each in recipients.items()}

@@ -2,10 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from flows.config.intervals import Interval
 from tasks.options.option import Option, OptionGroup
@@ -170,6 +170,28 @@ class EscalationSettings(RecipientOptions, affects_scores=False):
     ] = "24h"
 
 
+IncidentKind: TypeAlias = Literal[
+    "gate", "alarm", "error", "source", "cost", "comparison", "judge", "record", "objective"
+]
+"""Kind of an incident that a run can find."""
+
+
+class RouteSettings(RecipientOptions, affects_scores=False):
+    """Recipients of incidents of some kinds, in place of the others."""
+
+    kinds: Annotated[
+        tuple[IncidentKind, ...],
+        Option("Kinds of the incidents.", min_length=1, examples=[["source"], ["judge", "comparison"]]),
+    ]
+
+    @model_validator(mode="after")
+    def _has_recipient(self) -> Self:
+        named = RecipientOptions.model_fields.keys()
+        if all(getattr(self, name) is None for name in named):
+            raise ValueError(f"a route needs a recipient: {', '.join(named)}")
+        return self
+
+
 class MaintenanceWindow(OptionGroup, affects_scores=False):
     """A recurring period in which no messages are sent."""
 
@@ -193,6 +215,21 @@ class AlertSettings(RecipientOptions, affects_scores=False):
             examples=[{"webhook": "env:ASSAY_ON_CALL", "after": "24h"}],
         ),
     ] = None
+    routes: Annotated[
+        tuple[RouteSettings, ...],
+        Option(
+            "Recipients of incidents of some kinds, in place of the recipients of all others.",
+            examples=[[{"kinds": ["source"], "webhook": "env:ASSAY_DATA_TEAM"}]],
+        ),
+    ] = ()
+    runbook: Annotated[
+        Annotated[str, AfterValidator(_check_url)] | None,
+        Option(
+            "URL of the page on what to do about an incident, with {kind} in it.",
+            holds="secret",
+            examples=["https://wiki.example/assay#{kind}"],
+        ),
+    ] = None
     maintenance: Annotated[
         tuple[MaintenanceWindow, ...],
         Option(
@@ -208,6 +245,14 @@ class AlertSettings(RecipientOptions, affects_scores=False):
             examples=["https://reports.example/{name}"],
         ),
     ] = None
+
+    @model_validator(mode="after")
+    def _route_once(self) -> Self:
+        kinds = [kind for route in self.routes for kind in route.kinds]
+        twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+        if twice:
+            raise ValueError(f"incidents of the kind {twice[0]} have two routes: give one route both recipients")
+        return self
 
     def link_to(self, folder: Path, page: str) -> str:
         """Return the URL of a page of a run folder; a file URL without `link`."""

@@ -29,7 +29,7 @@ KEPT_AT_LEAST = 0.9
 """Lowest accepted share of the baseline's rows in a monitored run, unless its gate says `paired_at_least`."""
 
 _SHORT = re.compile(
-    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)"
+    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|p50|p95|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)"
     r"(?:\s+for\s+(?:each\s+(?P<each>.+?)|(?P<column>[^=]+?)\s*=\s*(?P<value>.+?)))?\s*"
 )
 
@@ -45,7 +45,11 @@ def _long_form(value: Any) -> Any:
             f'column" or "for column = value", got {value!r}'
         )
     side = "at_least" if match["sign"] == ">=" else "at_most"
-    rule = {"metric": match["metric"], "statistic": match["statistic"] or "mean", side: match["threshold"]}
+    rule = {
+        "metric": match["metric"],
+        "statistic": {None: "mean", "p50": "median"}.get(match["statistic"], match["statistic"]),
+        side: match["threshold"],
+    }
     if match["column"]:
         return rule | {"slices": {match["column"]: [match["value"]]}}
     return rule | {"slices": [match["each"]]} if match["each"] else rule

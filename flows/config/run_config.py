@@ -7,6 +7,7 @@ from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.result_options import MonitoringOptions
 from flows.config.runner_options import ExecutionOptions
 from tasks.findings.anchor.anchor_options import AnchorOptions
+from tasks.findings.objectives.objective_options import ObjectiveOptions
 from tasks.findings.reference_age.reference_age_options import ReferenceAgeOptions
 from tasks.findings.repeats.repeat_options import RepeatOptions
 from tasks.findings.robustness.second_judge_options import SecondJudgeOptions
@@ -26,6 +27,7 @@ class RunConfig(
     RepeatOptions,
     SecondJudgeOptions,
     ReferenceAgeOptions,
+    ObjectiveOptions,
     OutputOptions,
     RunModelOptions,
     TableStoreOptions,

@@ -36,6 +36,7 @@ class RunAlarms:
         left_out: Sentences on earlier runs that could not be read, so that the alarms do without them.
         steps: Metric -> change of its mean since the previous run, and its standard error over rows.
         shared_noise: Metric -> standard deviation of what all rows of a run may share.
+        ratios: Metrics without a greatest value, for which both are decimal logarithms of ratios.
     """
 
     alarms: tuple[OutcomeAlarm, ...] = ()
@@ -45,6 +46,7 @@ class RunAlarms:
     left_out: tuple[str, ...] = ()
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shared_noise: Mapping[str, float] = field(default_factory=dict)
+    ratios: frozenset[str] = frozenset()
 
     @property
     def is_worse(self) -> bool:
@@ -65,11 +67,14 @@ class RunAlarms:
         """
         deviations = limit_deviations(ERROR, RUNS_OF_YEAR)
         sizes = [
-            f"{deviations * sqrt(2) * noise:.2g} for {metric}"
+            f"{self._describe_move(metric, deviations * sqrt(2) * noise)} for {metric}"
             for metric, noise in self.shared_noise.items()
             if metric in self.steps and sqrt(2) * noise > self.steps[metric][1] and not isclose(noise, ASSUMED_NOISE)
         ]
         return f"by earlier runs, all rows of a run move together by up to {', '.join(sizes)}" if sizes else ""
+
+    def _describe_move(self, metric: str, size: float) -> str:
+        return f"a factor of {10**size:.2g}" if metric in self.ratios else f"{size:.2g}"
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents."""
@@ -125,6 +130,7 @@ def _find(
         left_out=found.left_out,
         steps=found.steps,
         shared_noise=found.shared_noise,
+        ratios=found.ratios,
     )
 
 

@@ -1,6 +1,7 @@
 """Find what is wrong around a monitored run: its data, its judges, and scheduled runs that did not take place."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
 from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
-from tasks.findings.table import find_in
+from tasks.findings.table import find_in, standings_of
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
-from tasks.record.outcome import OutcomeIncident
+from tasks.record.outcome import OutcomeIncident, RunOutcome
 from tasks.runs.finished_run import FinishedRun
 
 _RUNS = 400
@@ -51,6 +52,7 @@ def find_run_incidents(
     found += find_loss_incidents(gated.kept, gated.least_kept, run, gated.same_baseline(earlier), open_keys)
     before = [each for each in keep_past(runs, present(monitored_run)) if each.run_id != run.run_id]
     found += find_growth_incidents(run, before, options.deploy.growth)
+    found += _find_spent_budgets([*before, *absent], run, monitored_run)
     patience = timedelta(minutes=options.deploy.late_minutes)
     known = keep_past([*absent, *runs], present(monitored_run))
     missed = find_missed_runs(known, patience) if is_scheduled else None
@@ -60,6 +62,20 @@ def find_run_incidents(
         run_logger().warning(warning)
     told = missed.incident(run.run_id)
     return found if told is None else [*found, told]
+
+
+def _find_spent_budgets(
+    before: Sequence[RecordedRun], run: RecordedRun, monitored_run: MonitoredRun
+) -> list[OutcomeIncident]:
+    """Return what several runs together show to be wrong, with this one as the last."""
+    now = present(monitored_run)
+    run = replace(run, outcome=run.outcome or RunOutcome(name=monitored_run.name, trigger=monitored_run.trigger))
+    runs = sorted([*before, run], key=lambda each: each.created)
+    return [
+        OutcomeIncident(key=each.key, kind="objective", sentence=each.problem, since=run.created, run_id=run.run_id)
+        for each in standings_of(runs, now)
+        if each.problem
+    ]
 
 
 def find_judge_incidents(folder: Path, runs: Sequence[RecordedRun]) -> list[OutcomeIncident]:

@@ -23,6 +23,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import COMPLETED
 from tasks.history.run_entry import evaluation_name
+from tasks.history.standings import read_standings
 from tasks.prefect_support.patience import is_unavailable
 from tasks.runs.run_folder import SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
@@ -146,6 +147,8 @@ def _set_history(gauges: "_Gauges", address: str | None, name: str, succeeded: f
         for state, count in (("finished", each.finished), ("failed", each.failed), ("missed", each.missed)):
             gauges.set("scheduled_runs", "Scheduled runs that were due.", count, window=window, state=state)
         gauges.set("availability", "Share of the scheduled runs that have a result.", each.share, window=window)
+    for figure in (figure for standing in read_standings(history, name) for figure in standing.figures):
+        gauges.set(figure.name, figure.description, figure.value, **figure.labels)
 
 
 def _set_result(gauges: "_Gauges", run: RunRecords, finished: float) -> None:

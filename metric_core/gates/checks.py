@@ -189,8 +189,11 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing, *,
     for scale, rows in sorted(by_scale.items(), key=lambda item: str(item[0])) or [(None, [])]:
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
         check = open_check(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
-        if rule.statistic in {Statistic.MEAN, Statistic.MEDIAN}:
+        if rule.statistic not in _STATISTICS:
             bounds = Bounds.of_metric(column.bounds, scale)
+            # Earlier nights are bets on one range, so it cannot be that of the values.
+            has_nights = is_whole and scale is None and not (bounds is not None and bounds.is_open)
+            bounds = None if bounds is None else bounds.close_at(values)
             variance = testing.judge_variances.get(column.metric)
             in_file = np.array([cell.value for cell in scored.values() if cell.label == scale], dtype=np.float64)
             tested = Measured(
@@ -203,7 +206,7 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing, *,
                 is_serial(in_file),
                 len(column.repeated.intersection(rows)),
                 column.weights_of(rows),
-                testing.nights_of(column.metric) if is_whole and scale is None else NO_NIGHTS,
+                testing.nights_of(column.metric) if has_nights else NO_NIGHTS,
             )
             draft = draft_test(check, tested, testing)
         else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
-from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
+from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_quantile
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, are_enough
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import MissingScores
@@ -13,7 +13,7 @@ from metric_core.statistics.nightly_bets import Night, p_of_nights
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
-from metric_core.statistics.summary import SERIAL, describe_groups
+from metric_core.statistics.summary import SERIAL, RowValues, describe_groups
 
 _NOISE = "within the judge's noise: judged again, the same answers may pass or fail"
 
@@ -215,11 +215,9 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
     check, is_mean = replace(check, threshold=threshold), measured.statistic is Statistic.MEAN
     noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0
     confidence = Confidence(gate.level, gate.looks, noise)
-    if measured.statistic is Statistic.MEDIAN:
-        met = meets(values, threshold)
-        is_plain = measured.groups is None and measured.weights is None
-        groups = None if is_plain else Units.from_values(met, measured.groups, measured.weights)
-        return Draft(check, check_median(values, threshold, confidence, groups, stream))
+    if (share := measured.statistic.share) is not None:
+        rows = RowValues(values, measured.groups, measured.weights)
+        return Draft(check, check_quantile(rows, threshold, confidence, share, stream))
     if measured.bounds is None:
         reason = "the metric has no bounds, so nothing is known of other rows: declare its least and greatest value"
         return Draft(replace(check, observed=units.mean, reason=reason))

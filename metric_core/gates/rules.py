@@ -42,14 +42,21 @@ class RuleKind(StrEnum):
 class Statistic(StrEnum):
     """Statistic of the values of a metric that an absolute rule checks.
 
-    CORRECTED: the bias-corrected mean, on the scale of the labels of people.
+    CORRECTED: the bias-corrected mean, on the scale of the labels of people. P95: the value that 95 of 100 rows have at
+    most.
     """
 
     CORRECTED = "corrected"
     MEAN = "mean"
     MEDIAN = "median"
+    P95 = "p95"
     LEAST = "least"
     GREATEST = "greatest"
+
+    @property
+    def share(self) -> float | None:
+        """Share of the rows that have at most this value; None unless it is a quantile."""
+        return {Statistic.MEDIAN: 0.5, Statistic.P95: 0.95}.get(self)
 
 
 class Count(StrEnum):
@@ -289,7 +296,7 @@ class Check:
             inconclusive gates count as.
         is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
         is_unknown: True if the check could fail by earlier runs, which are not known: it does not count as passed.
-        threshold: Threshold of the mean or median that is tested; None for other rules, and with too few rows.
+        threshold: Threshold of the mean or quantile that is tested; None for other rules, and with too few rows.
     """
 
     kind: RuleKind

@@ -1,4 +1,4 @@
-"""Test a mean, a median or a share against a threshold."""
+"""Test a mean, a quantile or a share against a threshold."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,9 @@ import numpy as np
 
 from metric_core.gates.rules import Threshold
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.quantiles import estimate_quantile
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
+from metric_core.statistics.summary import RowValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class Finding:
     """Result of testing values against a threshold.
 
     Args:
-        observed: Mean, or median, of the values.
-        interval: Lower and upper limit of the true value, each at the level of the gate; None for the median of groups.
+        observed: Mean, or quantile, of the values.
+        interval: Lower and upper limit of the true value, each at the level of the gate; None for a quantile without
+            one of them, for too few rows.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
         p_nights: P-value of "the threshold was met every night", for nights of new rows; None for one look.
@@ -108,28 +111,28 @@ def check_mean(
     return replace(find(threshold.value), judged_again=tuple(map(find, ends)))
 
 
-def check_median(
-    values: Floats,
-    threshold: Threshold,
-    confidence: Confidence,
-    groups: Units | None = None,
-    stream: RandomStream = STREAM,
+def check_quantile(
+    rows: RowValues, threshold: Threshold, confidence: Confidence, share: float, stream: RandomStream = STREAM
 ) -> Finding:
-    """Test the median of rows by the share of rows that meet the threshold (sign test).
+    """Test a quantile of rows by the share of rows that meet the threshold (for the median, the sign test).
 
-    The true median meets the threshold if at least half of all rows do.
+    The true quantile is at most a threshold if at least its share of all rows are.
 
     Args:
-        groups: Number of rows that meet the threshold, and of all rows, for each group; None if rows are independent.
+        share: Share of the rows that have at most the value of the quantile.
 
-    >>> finding = check_median(np.linspace(0.7, 1.0, 31), Threshold(0.8), Confidence(0.95))
+    >>> rows = RowValues(np.linspace(0.7, 1.0, 31), groups=None, weights=None)
+    >>> finding = check_quantile(rows, Threshold(0.8), Confidence(0.95), 0.5)
     >>> round(finding.observed, 3), finding.p_violated < 0.05
     (0.85, True)
     """
-    units = groups or Units.from_values(meets(values, threshold))
-    share = check_mean(units, Threshold(0.5), confidence, Bounds(0.0, 1.0), stream)
-    interval = None if groups is not None else _median_interval(np.sort(values), confidence.level)
-    return Finding(float(np.median(values)), interval, p_met=share.p_met, p_violated=share.p_violated)
+    least = 1 - share if threshold.is_floor else share
+    units = Units.from_values(meets(rows.values, threshold), rows.groups, rows.weights)
+    found = check_mean(units, Threshold(least), confidence, Bounds(0.0, 1.0), stream)
+    quantile = estimate_quantile(rows.values, share, confidence.level, rows.groups, rows.weights)
+    ends = (quantile.low, quantile.high)
+    interval = None if ends[0] is None or ends[1] is None else Interval(ends[0], ends[1])
+    return Finding(quantile.value, interval, p_met=found.p_met, p_violated=found.p_violated)
 
 
 def meets(values: Floats, threshold: Threshold) -> Floats:
@@ -139,12 +142,3 @@ def meets(values: Floats, threshold: Threshold) -> Floats:
     [0.0, 1.0]
     """
     return np.array([threshold.is_met_by(value) for value in values], dtype=np.float64)
-
-
-def _median_interval(values: Floats, level: float) -> Interval:
-    """Return the order statistics that bound the median; the ends of the values if there are few."""
-    from scipy.special import bdtr  # noqa: PLC0415 scipy loads slowly
-
-    below = bdtr(np.arange(len(values)), len(values), 0.5)
-    end = int(np.clip(np.searchsorted(below, 1 - level, side="right"), 1, (len(values) + 1) // 2))
-    return Interval(float(values[end - 1]), float(values[-end]))

@@ -95,6 +95,7 @@ class Alarm:
         rows: Number of rows that the last run has in common with the baseline.
         runs: Number of runs since `since`, among those that were read.
         lower_is_better: True if a lower value of the metric is better.
+        is_ratio: True if the drop and its limits are decimal logarithms of a ratio to the baseline.
         is_new: True if the last run raised the alarm.
         baseline_rows: Number of rows that the baseline has; 0 if that is not known.
         is_regained: True if the last run has regained more than half of the drop: another such run ends the alarm.
@@ -109,6 +110,7 @@ class Alarm:
     rows: int
     runs: int
     lower_is_better: bool = False
+    is_ratio: bool = False
     is_new: bool = True
     baseline_rows: int = 0
     is_regained: bool = False
@@ -368,6 +370,7 @@ class PanelEvidence:
             groups=panel.count_groups(stream),
             runs=len(panel.runs) - first,
             lower_is_better=stream.metric in panel.lower_is_better,
+            is_ratio=stream.metric in panel.ratios,
         )
         if earlier is None:
             return alarm

@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -37,6 +38,9 @@ _MORE_DRAWS = 30_000
 """Number of draws for small probabilities, which matter where many tests share the chance of an error."""
 _ROUNDING = 1e-12
 """Largest difference that counts as a rounding error."""
+_BEYOND = 2.0
+"""Upper bound of values without a greatest one, as a multiple of the greatest that was seen. With 1, intervals of
+log-normal values hold in 81 to 94 of 100 cases, with 2 in 88 to 97; with 3 they are a quarter wider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Bounds:
     """The least and the greatest value that a score, or a difference of scores, can have.
 
     Args:
-        high: Greatest value, above `low`.
+        high: Greatest value, above `low`; infinite for figures such as seconds, which have none.
     """
 
     low: float
@@ -74,10 +78,24 @@ class Bounds:
     def around(self, values: Floats) -> "Bounds":
         """Return these bounds, extended to values beyond them.
 
-        >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5]))
-        Bounds(low=-0.25, high=1.0)
+        Without a greatest value, a row that was not seen counts as at most twice as high as all that were.
+
+        >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5])), Bounds(0.0, inf).around(np.array([1.5, 4.0]))
+        (Bounds(low=-0.25, high=1.0), Bounds(low=0.0, high=8.0))
         """
-        return Bounds(min(self.low, float(values.min())), max(self.high, float(values.max())))
+        low, highest = min(self.low, float(values.min())), float(values.max())
+        if self.is_open:
+            return Bounds(low, low + _BEYOND * (highest - low) or low + 1.0)
+        return Bounds(low, max(self.high, highest))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no greatest value."""
+        return self.high == inf
+
+    def close_at(self, values: Floats) -> "Bounds":
+        """Return these bounds, with a greatest value that some values suggest if there is none."""
+        return self.around(values) if self.is_open and len(values) else self
 
     @property
     def of_differences(self) -> "Bounds":

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -133,6 +134,7 @@ class Pairs:
         bounds: Bounds of the values; None if there are none.
         earlier: Values in runs before the first, as runs x rows, NaN without a value; None without such runs.
         weights: Weight of each row; None if each counts once.
+        is_open: True if the metric has no greatest value, so that the values suggest the upper bound.
     """
 
     scale: str | None
@@ -143,6 +145,7 @@ class Pairs:
     bounds: Bounds | None = None
     earlier: Floats | None = None
     weights: Floats | None = None
+    is_open: bool = False
 
     def units(self, values: Floats) -> Units:
         """Return the rows, or their groups, with a value for each row."""
@@ -175,8 +178,15 @@ class Pairs:
 
     @property
     def difference_bounds(self) -> Bounds | None:
-        """Bounds of the differences; None if there are none."""
-        return None if self.bounds is None else self.bounds.of_differences
+        """Bounds of the differences; None if there are none.
+
+        Without a greatest value, a row that was not seen differs by at most twice as much as all that were.
+        """
+        if self.bounds is None:
+            return None
+        if self.is_open and self.differences.any():
+            return Bounds(0.0, inf).around(np.abs(self.differences)).of_differences
+        return self.bounds.of_differences
 
     @property
     def are_binary(self) -> bool:
@@ -262,7 +272,9 @@ def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> P
         np.array([_value(cells.get(row), scale) for row in rows]) for cells in (columns.a, columns.b, *columns.earlier)
     )
     bounds, earlier = Bounds.of_metric(columns.bounds, scale), np.array(before) if before else None
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows))
+    is_open = bounds is not None and bounds.is_open
+    bounds = None if bounds is None else bounds.close_at(np.concatenate([a, b]))
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier, columns.weights_of(rows), is_open)
 
 
 def _value(cell: Score | None, scale: str | None) -> float:

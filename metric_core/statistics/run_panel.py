@@ -116,6 +116,7 @@ class Panel:
         groups: Number of the group of each row, from 0; None if rows are independent.
         slices: Slices to test. They have to be the same in all runs.
         lower_is_better: Metrics whose lower values are better.
+        ratios: Metrics without a greatest value, whose improvements are decimal logarithms of ratios.
         untested: Metric -> reason why it is not tested.
         first_runs: The second baseline, which runs after it are compared with as well; None if there is none.
         shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run may share; 0 for
@@ -130,6 +131,7 @@ class Panel:
     groups: Codes | None = None
     slices: tuple[SliceRows, ...] = ()
     lower_is_better: frozenset[str] = frozenset()
+    ratios: frozenset[str] = frozenset()
     untested: Mapping[str, str] = field(default_factory=dict)
     first_runs: FirstRuns | None = None
     shared_noise: Mapping[str, float] = field(default_factory=dict)

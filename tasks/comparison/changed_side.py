@@ -100,6 +100,8 @@ class SideFinder:
         observed = float(np.average(sign * pairs.differences[chosen], weights=weights))
         if observed == 0:
             return _unknown("the mean score did not change")
+        if pairs.is_open:
+            return ChangedSide(Side.SYSTEM, "no judge measures it")
         if not self._judge_differs(metric):
             return self._find_under_one_name(metric, pairs, sign, observed)
         same = [row not in self._changed and is_in for row, is_in in zip(pairs.rows, chosen, strict=True)]

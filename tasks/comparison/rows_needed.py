@@ -79,7 +79,7 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
 def _of_two(column: ScoreColumns, difference: float, tests: int) -> list[MetricRows]:
     found = []
     for pairs in pair_scores(column).pairs:
-        if pairs.difference_bounds is None:
+        if pairs.difference_bounds is None or pairs.is_open:  # a difference that is worth finding depends on the unit
             continue
         units = pairs.units(pairs.differences)
         needed = None
@@ -96,7 +96,7 @@ def _of_one(column: ScoreColumns, difference: float, tests: int) -> list[MetricR
     scales = sorted({cell.label for cell in column.b.values() if cell.value is not None}, key=str)
     for scale in scales:
         bounds = Bounds.of_metric(column.bounds, scale)
-        if bounds is None:
+        if bounds is None or bounds.is_open:
             continue
         cells: dict[str, Score] = {row: cell for row, cell in sorted(column.b.items()) if cell.label == scale}
         values = {row: cell.value for row, cell in cells.items() if cell.value is not None}

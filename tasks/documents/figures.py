@@ -1,5 +1,7 @@
 """Write figures as text."""
 
+from math import isinf
+
 
 def format_number(value: float) -> str:
     """Return a value with up to three decimals, or four significant digits from 100 on.
@@ -19,3 +21,13 @@ def format_fixed(value: float) -> str:
     """
     text = f"{value:.3f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def describe_bounds(bounds: tuple[float, float]) -> str:
+    """Return the range of a metric in words.
+
+    >>> describe_bounds((0, 1)), describe_bounds((0, float("inf")))
+    ('0 to 1', '0 and above')
+    """
+    low, high = bounds
+    return f"{low:g} and above" if isinf(high) else f"{low:g} to {high:g}"

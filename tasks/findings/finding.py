@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +14,8 @@ from tasks.comparison.run_pair import RunPair
 from tasks.documents.blocks import Block, Caution
 from tasks.findings.comparison import FindingComparison
 from tasks.findings.on_judge import OnJudge
-from tasks.findings.parts import Fact, Templated
+from tasks.findings.parts import Fact, Figure, Templated
+from tasks.findings.standing import PastRun, Standing
 from tasks.record.findings import Findings, HasEntry
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
@@ -49,21 +51,6 @@ class WrittenRows:
     slices: Sequence[str]
     groups: Mapping[str, str] | None
     weights: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a run for monitoring.
-
-    Args:
-        name: Name of the gauge, without the prefix of this package.
-        labels: Label -> value; names only, no text of the data.
-    """
-
-    name: str
-    description: str
-    value: float | None
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 Lines: TypeAlias = Callable[[RunRecords], Iterable[str]]
@@ -106,6 +93,7 @@ class Finding:
         figures: Function that returns figures for monitoring.
         history: Function from what a history keeps of runs, oldest first, to what its page draws, by name.
         history_rows: Function from the same to rows of a table with a column per run: words -> counts.
+        standing: Function from the runs of an evaluation, oldest first, and the present to how the evaluation stands.
         kept_figures: Function from two runs, and names of rows that do not count, to figures of both over the others.
         comparison: Comparison of two runs.
         on_judge: Functions that return knowledge of the judge.
@@ -135,6 +123,7 @@ class Finding:
     figures: Callable[[RunRecords], Iterable[Figure]] | None = None
     history: Callable[[Sequence[Findings]], Mapping[str, Any]] | None = None
     history_rows: Callable[[Sequence[Findings]], Mapping[str, Sequence[int | None]]] | None = None
+    standing: Callable[[Sequence[PastRun], datetime], Iterable[Standing]] | None = None
     kept_figures: Callable[[RunPair, Collection[str]], Mapping[str, tuple[float, float]]] | None = None
     comparison: FindingComparison | None = None
     on_judge: OnJudge = field(default_factory=OnJudge)

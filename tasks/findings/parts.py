@@ -1,7 +1,7 @@
-"""Parts of a report that findings provide."""
+"""Parts of a report that findings provide, and figures for monitoring."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -31,3 +31,18 @@ class Templated:
 
     template: str
     content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a run for monitoring.
+
+    Args:
+        name: Name of the gauge, without the prefix of this package.
+        labels: Label -> value; names only, no text of the data.
+    """
+
+    name: str
+    description: str
+    value: float | None
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -3,8 +3,9 @@
 A room is imported only if a run has one of its entries, or is about to compute one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal
@@ -16,7 +17,9 @@ from tasks.comparison.run_comparison import ComparedFinding, RunComparison
 from tasks.comparison.run_pair import RunPair
 from tasks.documents.blocks import Block, Caution
 from tasks.findings.comparison import ComparedRows, FindingComparison
-from tasks.findings.finding import Figure, Finding, Lines, RunRecords, WrittenRows
+from tasks.findings.finding import Finding, Lines, RunRecords, WrittenRows
+from tasks.findings.parts import Figure
+from tasks.findings.standing import PastRun, Standing
 from tasks.plugins.load_object import Group, installed_names, load_object
 from tasks.record.findings import Findings, HasEntry
 
@@ -72,6 +75,10 @@ def _is_labelled(rows: WrittenRows) -> bool:
     return bool(rows.record.calibration.metrics)
 
 
+def _has_objectives(rows: WrittenRows) -> bool:
+    return bool((rows.record.config.model_extra or {}).get("objectives"))
+
+
 TABLE: tuple[ListedFinding, ...] = (
     ListedFinding("tasks.findings.diagnosis.diagnosis_finding", ("diagnosis",), lambda _: True, is_kept=True),
     ListedFinding("tasks.findings.judge.judge_finding", ("judge",)),
@@ -109,6 +116,7 @@ TABLE: tuple[ListedFinding, ...] = (
         is_compared=lambda pair: pair.a is not None,
     ),
     ListedFinding("tasks.findings.cost.cost_finding", ("cost",), is_kept=True),
+    ListedFinding("tasks.findings.objectives.objectives_finding", ("objectives",), _has_objectives, is_kept=True),
     ListedFinding("tasks.findings.throughput.throughput_finding", ("throughput",), is_kept=True),
 )
 
@@ -209,3 +217,15 @@ def figures_of(run: RunRecords) -> Iterator[Figure]:
     """Yield the figures of all findings of a run for monitoring."""
     for finding in findings_of(run):
         yield from () if finding.figures is None else finding.figures(run)
+
+
+def standings_of(runs: Sequence[PastRun], now: datetime) -> Iterator[Standing]:
+    """Yield how an evaluation stands over all its runs, as findings tell.
+
+    Args:
+        runs: Runs of the evaluation, oldest first.
+        now: The present.
+    """
+    last = next((run for run in reversed(runs) if run.has_result), None)
+    for finding in () if last is None else find_in((last.details,)):
+        yield from () if finding.standing is None else finding.standing(runs, now)

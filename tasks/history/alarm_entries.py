@@ -45,7 +45,9 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     metric, part = alarm.stream.metric, alarm.stream.slice
     subject = metric if part is None else f"{metric} of {part}"
     way = "up" if alarm.lower_is_better else "down"
-    size = format_sizes(alarm.interval)
+    size = (
+        format_ratios(alarm.interval, is_up=alarm.lower_is_better) if alarm.is_ratio else format_sizes(alarm.interval)
+    )
     since = f"since {format_day(alarm.since, alarm.raised)}"
     words = f"{subject}: worse {since}; {way} {size}"
     if alarm.rows < alarm.baseline_rows:
@@ -81,6 +83,24 @@ def format_sizes(interval: Interval) -> str:
     return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f}"
 
 
+def format_ratios(interval: Interval, *, is_up: bool) -> str:
+    """Return the limits of a ratio to the baseline in words.
+
+    Args:
+        interval: Decimal logarithms, above 0 if it became worse.
+        is_up: True if it became worse by rising.
+
+    >>> format_ratios(Interval(0.1, 0.4), is_up=True), format_ratios(Interval(0.1, 0.4), is_up=False)
+    ('by a factor of 1.3 to 2.5', 'by a factor of 0.40 to 0.79')
+    >>> format_ratios(Interval(0.0, 0.4), is_up=True)
+    'by a factor of up to 2.5'
+    """
+    low, high = 10**interval.low, 10**interval.high
+    if not is_up:
+        return f"by a factor of {1 / high:.2f} to {1 / low:.2f}"
+    return f"by a factor of {low:.1f} to {high:.1f}" if low >= 1.05 else f"by a factor of up to {high:.1f}"
+
+
 def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str = "") -> OutcomeAlarm:
     """Return an alarm as an entry of outcome.json.
 
@@ -113,6 +133,7 @@ class _OpenAlarm(BaseModel, frozen=True, extra="ignore"):
     rows: int
     runs: int
     lower_is_better: bool = False
+    is_ratio: bool = False
     baseline_rows: int = 0
     groups: int = 0
 
@@ -135,6 +156,7 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
             rows=alarm.rows,
             runs=alarm.runs,
             lower_is_better=alarm.lower_is_better,
+            is_ratio=alarm.is_ratio,
             baseline_rows=alarm.baseline_rows,
             groups=alarm.groups,
         )
@@ -173,6 +195,7 @@ def read_alarm_state(state: Mapping[str, object]) -> list[Alarm]:
             rows=entry.rows,
             runs=entry.runs,
             lower_is_better=entry.lower_is_better,
+            is_ratio=entry.is_ratio,
             is_new=False,
             baseline_rows=entry.baseline_rows,
             groups=entry.groups,

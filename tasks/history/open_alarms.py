@@ -31,6 +31,7 @@ class OpenAlarms:
         before: Alarms of the previous run, in words.
         steps: Metric -> change of its mean since the previous run, and its standard error over rows, in its units.
         shared_noise: Metric -> standard deviation of what all rows of a run may share, in its units.
+        ratios: Metrics without a greatest value, whose units are decimal logarithms of ratios.
     """
 
     alarms: tuple[Alarm, ...]
@@ -40,6 +41,7 @@ class OpenAlarms:
     before: tuple[OutcomeAlarm, ...] = ()
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shared_noise: Mapping[str, float] = field(default_factory=dict)
+    ratios: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ def find_open_alarms(
         earlier,
         {metric: (step * sizes[metric], error * sizes[metric]) for metric, (step, error) in panel.last_step().items()},
         {metric: noise * sizes[metric] for metric, noise in panel.shared_noise.items()},
+        panel.ratios,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
@@ -195,7 +196,7 @@ _Bounds: TypeAlias = Mapping[str, tuple[float, float] | None]
 
 
 def _metrics(record: RunRecord, summary: RunSummary) -> Iterator[RecordedMetric]:
-    bounds = {metric.key: metric.bounds for metric in record.metrics}
+    bounds = {each.key: each.bounds for each in record.metrics if each.bounds and isfinite(each.bounds[1])}
     for metric in summary.metrics:
         yield from _all_rows(metric, bounds)
     for finding in find_in([summary]):

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from tasks.comparison.run_comparison import RunComparison
 from tasks.documents.blocks import Block, Line, Section, Tone, own
 from tasks.findings.comparison import ComparedRows, FindingComparison
-from tasks.findings.finding import Figure, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Figure
 from tasks.index_receipt.index_comparison import CheckedIndex
 from tasks.index_receipt.receipt_words import describe_finding, findings_table, headline
 from tasks.record.findings import FindingPart

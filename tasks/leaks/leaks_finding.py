@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tasks.documents.blocks import Block, Caution, Items, Section, make_table, own
-from tasks.findings.finding import Figure, Finding, RunRecords
+from tasks.findings.finding import Finding, RunRecords
+from tasks.findings.parts import Figure
 from tasks.leaks.leak_counts import LeakCounts, count_leaks
 
 _NAMED = 5

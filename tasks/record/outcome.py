@@ -107,7 +107,8 @@ class OutcomeIncident(_Part):
     Args:
         key: Name of the incident among those of an evaluation: an incident is open once at a time.
         kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, what the run cost, missed runs, a
-            judge, a baseline that cannot be compared with, or an entry of the history that is not as it should be.
+            judge, a baseline that cannot be compared with, an entry of the history that is not as it should be, or an
+            objective whose error budget is spent.
         sentence: The incident in words.
         since: Time at which it was found first.
         run_id: Id of the run that found it first.
@@ -115,7 +116,7 @@ class OutcomeIncident(_Part):
     """
 
     key: str
-    kind: Literal["gate", "alarm", "error", "source", "cost", "missed", "comparison", "judge", "record"]
+    kind: Literal["gate", "alarm", "error", "source", "cost", "missed", "comparison", "judge", "record", "objective"]
     sentence: str
     since: datetime
     run_id: str = ""

@@ -1,9 +1,10 @@
 """The record of a run: the content of run.json."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from math import inf, isinf
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.question_kinds import KindGroup
@@ -18,6 +19,24 @@ from tasks.record.judgments import JudgmentsRecord
 from tasks.record.other_runs import RerunRecord, RunReference
 from tasks.record.part import Part
 from tasks.runtime.usage import KindUsage, StageUsage
+
+
+def _read_bounds(value: Any) -> Any:
+    """Return the bounds of a metric, infinite where JSON has null for a greatest value that there is not."""
+    is_open = isinstance(value, list | tuple) and len(value) == 2 and value[1] is None
+    return (value[0], inf) if is_open else value
+
+
+def _write_bounds(value: tuple[float, float] | None) -> tuple[float, float | None] | None:
+    return (value[0], None) if value is not None and isinf(value[1]) else value
+
+
+RecordedBounds: TypeAlias = Annotated[
+    tuple[float, float] | None,
+    BeforeValidator(_read_bounds, json_schema_input_type=tuple[float, float | None] | None),
+    PlainSerializer(_write_bounds, when_used="json"),
+]
+"""Bounds of a metric. JSON has null for the greatest value of a metric without one."""
 
 FORMAT: Literal[1] = 1
 RELEASE = "rag-assay"
@@ -127,7 +146,7 @@ class MetricRecord(Part):
         origin: Import path of a metric of a plugin; empty for a built-in metric.
         code: Digest of the code of such a metric, and of functions that its parameters name.
         summary: The metric in a sentence.
-        bounds: Least and greatest value; None if it has none.
+        bounds: Least and greatest value, the latter null if values have no limit; None if it has none.
         language_model: True if it needs a judge with a language model.
         undefined: Reason for an undefined score -> its meaning.
         tolerated: Worst value of a row that passes a gate without a rule about the metric; None if it has no such rule.
@@ -140,7 +159,7 @@ class MetricRecord(Part):
     summary: str = ""
     family: str = ""
     direction: Direction
-    bounds: tuple[float, float] | None = None
+    bounds: RecordedBounds = None
     parameters: dict[str, Any]
     language_model: bool = False
     undefined: dict[str, str] = Field(default_factory=dict)

@@ -51,6 +51,7 @@ def is_in(module: str, folders: Iterable[str]) -> bool:
     return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
 
 
+FIGURES = ("cost", "figure", "latency", "retrieved", "tokens")
 DISAGREEMENTS = ("context_conflict", "stale_answer")
 LEAKS = ("leaked_claims", "leaked_passages")
 
@@ -93,6 +94,15 @@ ROOMS = {
         ("findings.disagreements", "index_checks.disagreements", *(f"metrics.{name}" for name in DISAGREEMENTS)),
         ("benchmarks/disagreeing_passages.py", "tests/metric_core/metrics/test_disagreements.py"),
     ),
+    "figures": Room(
+        (
+            "tasks/figures",
+            "metric_core/metrics/figures.py",
+            *(f"{folder}/{name}.md" for folder in ("metric_core/metrics", "docs/metrics") for name in FIGURES),
+        ),
+        ("findings.figures", *(f"metrics.{name}" for name in FIGURES)),
+        ("tests/metric_core/metrics/test_figures.py",),
+    ),
     "index-check": Room(
         ("tasks/index_receipt", "deployments/index_check", "flows/guard_index.py"),
         ("verbs.index", "findings.index_receipt", "rebuild_guards.index_receipt"),
@@ -100,6 +110,27 @@ ROOMS = {
             "benchmarks/index_receipt.py",
             "tests/deployments/served/test_chain_checks_index.py",
             "tests/flows/test_guard_index.py",
+        ),
+    ),
+    "mlflow": Room(
+        ("tasks/mlflow_results", "deployments/public/rag_assay/mlflow.py"),
+        ("sinks.mlflow",),
+        ("tests/deployments/public/test_mlflow.py",),
+    ),
+    "many-runs": Room(
+        (
+            "metric_core/statistics/best_of_many.py",
+            "tasks/many_runs",
+            "tasks/reports/templates/many_runs.html.j2",
+            "tasks/reports/templates/many_runs.css",
+            "deployments/many_runs",
+        ),
+        ("verb_forms.compare", "verb_forms.run"),
+        (
+            "benchmarks/best_of_many.py",
+            "benchmarks/many_configurations.py",
+            "tests/browser/test_many_runs.py",
+            "tests/metric_core/statistics/test_best_of_many.py",
         ),
     ),
     "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
@@ -118,6 +149,7 @@ SHARED_TESTS = {
     "tests/browser/pictures.py": {"questions"},
     "tests/faults/test_special_files.py": {"questions"},
     "tests/flows/config/test_config_files.py": {"eval-hub"},
+    "tests/tasks/figures/test_figures_finding.py": {"traces"},
     "tests/properties/test_written_is_read.py": {"questions", "traces"},
     "tests/tasks/hops/test_recorded_hops.py": {"traces"},
     "tests/tasks/reports/exports/test_score_files.py": {"traces"},

@@ -51,6 +51,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     ],
     "numeric_criteria": [{"definition": "How clear?"}, {"prompt": "Rate {response}", "allowed_values": (-1, 10)}],
     "rubrics": [{}, {"rubrics": {"score0_description": "no", "score0.5_description": "partly"}}],
+    "figure": [{"column": "priority"}],
     "string_similarity": [{"distance": name} for name in ("levenshtein", "hamming", "jaro", "jaro_winkler")],
 }
 REQUESTS: dict[str, list[MetricRequest]] = {

@@ -40,6 +40,7 @@ NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
     ("server",): {"urls": ["http://h"]},
     ("launch",): {"python": "p", "model": "m"},
     ("cascade",): {"first": "scripted"},
+    ("routes",): {"kinds": ["source"], "webhook": "env:HOOK"},
 }
 """Options that a table cannot do without, by the end of its place."""
 
@@ -50,7 +51,7 @@ def configuration(option: Declaration, value: Any) -> dict[str, Any]:
     for depth in range(len(option.place) - 1, -1, -1):
         table = option.place[:depth]
         content = NEEDED.get(table[-1:], {}) | {option.place[depth]: content}
-        if table[-1:] == ("panel",):
+        if table[-1:] in {("panel",), ("routes",)}:
             content = [content]
     assert isinstance(content, dict)
     return content

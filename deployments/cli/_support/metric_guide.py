@@ -18,6 +18,7 @@ from metric_core.metrics.guides import read_guide
 from metric_core.reasons import missing_column
 from metric_core.records import Direction
 from metric_core.stages import any_judged
+from tasks.documents.figures import describe_bounds
 
 INTRODUCTION = """\
 # Metrics
@@ -146,7 +147,7 @@ def judge_of(metric: Metric) -> str:
 def range_of(metric: Metric) -> str:
     """Return the range of a metric with its default parameters; `varies` if the user or the row defines it."""
     bounds = default_request(metric).bounds
-    return "varies" if bounds is None else f"{bounds[0]:g} to {bounds[1]:g}"
+    return "varies" if bounds is None else describe_bounds(bounds)
 
 
 def allowed_values(parameter: Parameter) -> str:

@@ -5,7 +5,8 @@ from rag_assay._packages import open_packages
 open_packages()
 
 from tasks.documents.blocks import Items, Line, Section, make_table, own  # noqa: E402
-from tasks.findings.finding import Figure, Finding, RunRecords, WrittenRows  # noqa: E402 the packages are open only now
+from tasks.findings.finding import Finding, RunRecords, WrittenRows  # noqa: E402 the packages are open only now
+from tasks.findings.parts import Figure  # noqa: E402
 from tasks.record.findings import FindingMap, FindingPart  # noqa: E402
 
 __all__ = [

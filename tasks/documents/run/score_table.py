@@ -53,13 +53,13 @@ class MetricScale:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """The ends of the scale: the bounds, or 0 and 1 for a cosine; None without bounds.
+        """The ends of the scale: the bounds, or 0 and 1 for a cosine; None without bounds, or without a greatest value.
 
         >>> MetricScale("answer_similarity", Direction.HIGHER, (-1, 1)).span
         (0.0, 1.0)
         """
         bounds = Bounds.of_metric(self.bounds)
-        return None if bounds is None else (bounds.low, bounds.high)
+        return None if bounds is None or bounds.is_open else (bounds.low, bounds.high)
 
     def goodness(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the goodness of each value, in [0, 1]; NaN if the metric has no range or no direction.

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from metric_core.records import Direction, Status
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import Distribution, MetricSummary
-from tasks.documents.figures import format_fixed, format_number
+from tasks.documents.figures import describe_bounds, format_fixed, format_number
 from tasks.documents.run.score_table import BINS, NEUTRAL, MetricScale, histogram
 from tasks.documents.run.summary_rows import distribution_notes
 from tasks.record.run_record import MetricRecord
@@ -61,7 +61,7 @@ def metric_view(
         "direction_text": DIRECTIONS[metric_scale.direction],
         "parameters": [(name, _format_value(value)) for name, value in metric.parameters.items() if value is not None],
         "language_model": metric.language_model,
-        "bounds": None if metric_scale.bounds is None else f"{metric_scale.bounds[0]:g} to {metric_scale.bounds[1]:g}",
+        "bounds": None if metric_scale.bounds is None else describe_bounds(metric_scale.bounds),
         "counts": _counts(summary),
         "shares": _shares(_counts(summary)),
         "reasons": sorted(summary.reasons.items(), key=lambda item: -item[1]),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind, Threshold
+from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind, Statistic, Threshold
 from metric_core.records import Status
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats
@@ -29,6 +29,7 @@ from tasks.findings.robustness.second_verdicts import SecondVerdicts
 
 _ENOUGH = 0.7
 """Share of the way to another outcome of a rule from which on the gate is applied again."""
+_QUANTILES = tuple(str(statistic) for statistic in Statistic if statistic.share is not None)
 _LEAST_WAY = 1e-9
 _MOST_ORDERS = 4
 
@@ -80,7 +81,7 @@ class GateRules:
 
     Args:
         worst: The most severe outcome of a rule.
-        tested: Rules about means and medians.
+        tested: Rules about means and quantiles.
         rising: Those that all have to get better for a better outcome of the gate; empty if others have to, too.
     """
 
@@ -125,7 +126,7 @@ class GateRules:
 def check_gate_outcome(
     rows: ComparedRows, gate: CheckedGate, parts: Sequence[Part], second: SecondVerdicts | None
 ) -> Robustness | None:
-    """Return what the outcome of a gate hangs on; None if no rule tests a mean or a median.
+    """Return what the outcome of a gate hangs on; None if no rule tests a mean or a quantile.
 
     Args:
         parts: Rows by topic, document or group.
@@ -230,7 +231,7 @@ def _measure(check: Check, threshold: Threshold, values: dict[str, float], weigh
     sign = 1.0 if threshold.is_floor else -1.0
     numbers = sign * np.array(list(values.values()))
     down = up = 0.0
-    if check.interval is not None and not check.rule.startswith("median"):
+    if check.interval is not None and not check.rule.startswith(_QUANTILES):
         low, high = sorted((sign * check.interval.low, sign * check.interval.high))
         wanted = sign * threshold.value
         ways = {

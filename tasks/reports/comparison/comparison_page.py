@@ -1,5 +1,6 @@
 """Render a comparison of two runs as one HTML page that works offline and contains no script."""
 
+from math import isfinite
 from pathlib import PurePath
 
 from metric_core.statistics.resampling import LEVEL
@@ -44,7 +45,8 @@ def comparison_page(comparison: RunComparison) -> str:
     sentences = (*changed_sentences(comparison), *said)
     parts = (each.section(comparison, names) for each in findings if each.section is not None)
     metrics = FinishedRun(comparison.b.folder).record.metrics
-    spans = {metric.key: metric.bounds[1] - metric.bounds[0] for metric in metrics if metric.bounds is not None}
+    widths = {metric.key: metric.bounds[1] - metric.bounds[0] for metric in metrics if metric.bounds is not None}
+    spans = {key: width for key, width in widths.items() if isfinite(width)}
     content = {
         "comparison": comparison,
         "names": _names(comparison),

@@ -132,7 +132,7 @@ def _change(a: Mapping[str, Any], b: Mapping[str, Any], metric_scale: MetricScal
         return {"change": "", "kind": "same", "move": 0.0}
     if metric_scale.direction is Direction.NEITHER:
         return {"change": format_signed(change), "kind": "other", "move": 0.0}
-    width = metric_scale.bounds[1] - metric_scale.bounds[0] if metric_scale.bounds else 0
+    width = metric_scale.bounds[1] - metric_scale.bounds[0] if metric_scale.bounds and metric_scale.span else 0
     gain = change if metric_scale.direction is Direction.HIGHER else -change
     return {
         "change": format_signed(change),

@@ -6,13 +6,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError
-from tasks.documents.blocks import Items, own
+from tasks.documents.blocks import Items, Tone, own
 from tasks.documents.html import to_html
 from tasks.documents.timestamps import format_timestamp
+from tasks.findings.standing import Standing
 from tasks.history.availability import Availability
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
+from tasks.history.standings import read_standings
 from tasks.reports.history.history_text import describe_availability, describe_incident, describe_outcome
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
 from tasks.reports.page import render_page
@@ -39,7 +41,8 @@ def write_history_page(
     path = page.expanduser().absolute()
     links = find_pages(path) if link is None else link_pages(link)
     runs, incidents = catalogue.runs(name, last=last), catalogue.incidents(name)
-    text = history_page(name, runs, incidents, links, availability=catalogue.availability(name))
+    standings = read_standings(catalogue, name)
+    text = history_page(name, runs, incidents, links, availability=catalogue.availability(name), standings=standings)
     write_output(path, text, "the page", ConfigError)
     return path
 
@@ -51,6 +54,7 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     links: Links,
     compare: str | None = None,
     availability: Sequence[Availability] = (),
+    standings: Sequence[Standing] = (),
 ) -> str:
     """Return the page of an evaluation.
 
@@ -66,7 +70,8 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     if not runs:
         raise ConfigError(f"the history has no run of {name!r}")
     view = history_view(name, runs, incidents, links) | {"compare": compare}
-    due = tuple(own(describe_availability(each)) for each in availability if each.due)
+    due = [own(describe_availability(each)) for each in availability if each.due]
+    due += [own(each.sentence, Tone.BAD if each.problem else Tone.PLAIN) for each in standings]
     content = {
         "name": name,
         "version": version(),
@@ -77,7 +82,7 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
         "outcome": describe_outcome(runs[-1]),
         "kind": _kind(runs[-1]),
         "message": view["message"].get(str(len(runs) - 1), ""),
-        "availability": to_html([Items(due)] if due else ()),
+        "availability": to_html([Items(tuple(due))] if due else ()),
         "open": [describe_incident(incident) for incident in incidents if incident.closed is None],
         "has_slices": bool(view["slices"]),
         "data": Markup(script_json(view)),  # noqa: S704 escaped by script_json

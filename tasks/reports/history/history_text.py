@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.documents.blocks import Table, make_table
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER
+from tasks.findings.standing import Standing
 from tasks.findings.table import find_in
 from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
@@ -255,7 +256,11 @@ def format_availability(share: float | None) -> str:
 
 
 def history_to_dict(
-    name: str, runs: Sequence[RecordedRun], incidents: Sequence[Incident], availability: Sequence[Availability]
+    name: str,
+    runs: Sequence[RecordedRun],
+    incidents: Sequence[Incident],
+    availability: Sequence[Availability],
+    standings: Sequence[Standing] = (),
 ) -> dict[str, Any]:
     """Return the history of an evaluation as JSON.
 
@@ -271,6 +276,7 @@ def history_to_dict(
         ],
         "incidents": [_with_times(asdict(incident)) for incident in incidents],
         "availability": [each.entry for each in availability],
+        "standings": [{"key": each.key, "sentence": each.sentence, **each.entry} for each in standings],
     }
 
 

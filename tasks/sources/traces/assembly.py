@@ -258,6 +258,8 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         passages = order_as_prompted(passages, next((part.prompt for part in reversed(models) if part.prompt), None))
     answering = next((part for part in reversed(models) if part.answer and not part.failed), span)
     earlier = span.earlier or next((part.earlier for part in models if part.earlier and span.question is None), [])
+    prompt_tokens = _sum(parts, lambda part: part.prompt_tokens)
+    output_tokens = _sum(parts, lambda part: part.output_tokens)
     columns: dict[str, Any] = {
         c.USER_INPUT: span.question,
         c.RESPONSE: span.answer,
@@ -270,8 +272,9 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         "trace_id": span.trace_id,
         "span_id": span.span_id,
         "latency": span.seconds,
-        "prompt_tokens": _sum(parts, lambda part: part.prompt_tokens),
-        "output_tokens": _sum(parts, lambda part: part.output_tokens),
+        "prompt_tokens": prompt_tokens,
+        "output_tokens": output_tokens,
+        "tokens": None if prompt_tokens is output_tokens is None else (prompt_tokens or 0) + (output_tokens or 0),
         "model": answering.model or _first(part.model for part in reversed(parts)),
         "response_id": answering.response_id,
         "span_name": span.name or None,
@@ -296,7 +299,8 @@ def combine_passages(spans: Iterable[Span]) -> list[RetrievedPassage] | None:
         if step.kind is Kind.RERANKER:
             replaced = None if step.candidates is None else {_key(passage) for passage in step.candidates}
             found = [each for each in found if replaced is not None and _key(each) not in replaced]
-            found = [*_with_texts(passages, [*(step.candidates or ()), *_all_passages(steps)]), *found]
+            known = [*(step.candidates or ()), *(each for other in steps for each in other.passages or ())]
+            found = [*_with_texts(passages, known), *found]
         else:
             found = [*found, *passages]
     unique: dict[tuple[str | None, str | None], RetrievedPassage] = {}
@@ -335,10 +339,6 @@ def _inside(outer: Collection[str], spans: Iterable[Span]) -> set[str]:
         if above in outer and above not in seen:
             found.add(span.key)
     return found
-
-
-def _all_passages(steps: Iterable[Span]) -> list[RetrievedPassage]:
-    return [passage for step in steps for passage in step.passages or ()]
 
 
 def _with_texts(passages: Iterable[RetrievedPassage], known: Iterable[RetrievedPassage]) -> list[RetrievedPassage]:

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from flows.alerting import delivery_round, outbox
+from flows.alerting import outbox, routing
 from flows.alerting.alert import Alert, AlertIncident, Subject
 from flows.alerting.outbox import Outbox, Sent
 from flows.alerting.recipients import RecipientError
@@ -91,7 +91,7 @@ class Nights:
         def boxes_of(options: RecipientOptions) -> tuple[Box, ...]:
             return tuple(self.boxes) if isinstance(options, AlertSettings) else (self.on_call,)
 
-        monkeypatch.setattr(delivery_round, "recipients_of", boxes_of)
+        monkeypatch.setattr(routing, "recipients_of", boxes_of)
         monkeypatch.setattr(outbox, "_now", lambda: self.now)
         monkeypatch.setattr(outbox, "FlowRunContext", Mock())  # events are emitted inside flow runs only
         monkeypatch.setattr(outbox, "emit_event", lambda *_args, payload, **_more: self.events.append(payload))

@@ -29,6 +29,7 @@ KEYS = (
     chain._HISTORY,
     chain._NOT_RECORDED,
     "judge:llama",
+    "objective:faithfulness >= 0.8 in 28 of 30 nights",
 )
 
 

@@ -21,13 +21,14 @@ from metric_core.gates.rules import (
     Statistic,
     Threshold,
 )
-from metric_core.gates.thresholds import Confidence, check_mean, check_median
+from metric_core.gates.thresholds import Confidence, check_mean, check_quantile
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Units
 from metric_core.statistics.slices import divide_rows
+from metric_core.statistics.summary import RowValues
 
 Cells = dict[str, Score]
 
@@ -218,7 +219,8 @@ def test_a_median_is_tested_by_the_share_of_rows_beyond_it() -> None:
 
 def test_the_limits_of_a_median_are_order_statistics() -> None:
     # Of 20 values, the 6th and the 15th bound the median, each at 97.9 %; the 7th would hold at 94.2 % only.
-    found = check_median(np.arange(1.0, 21.0), Threshold(5.0), Confidence(0.95))
+    rows = RowValues(np.arange(1.0, 21.0), groups=None, weights=None)
+    found = check_quantile(rows, Threshold(5.0), Confidence(0.95), 0.5)
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == (6.0, 15.0)
 
@@ -300,7 +302,7 @@ def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> Non
 
 
 def test_rounding_does_not_violate_a_threshold() -> None:
-    b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
+    b = cells([0.1 + 0.2] * 60)  # 0.30000000000000004
     statistics = set(Statistic) - {Statistic.CORRECTED}
     rules = tuple(AbsoluteRule("faithfulness", statistic, Threshold(0.3, is_floor=False)) for statistic in statistics)
     outcomes = {check.rule.split()[0]: check.outcome for check in apply_gate(Gate(absolute=rules), columns(b))}

@@ -101,7 +101,7 @@ def test_the_default_suite_asks_for_nothing_but_columns() -> None:
     names = [request.metric.name for request in default_suite(set(COLUMNS))]
     user_defined = {"aspect_critic", "discrete_criteria", "numeric_criteria", "rubrics", "string_similarity"}
     on_request = user_defined | {"abstention_accuracy", "over_refusal", "context_sufficiency"}  # more questions per row
-    few_need = {"citations", "disagreements"}
+    few_need = {"citations", "disagreements", "figures"}
     on_request |= {metric.name for metric in METRICS.values() if metric.family in few_need}
     on_request |= {"key_point_recall", "key_point_precision"}  # the reference stands in for key points
     on_request |= {name for name, metric in METRICS.items() if metric.own_columns}  # columns that few data have

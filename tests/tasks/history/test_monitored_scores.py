@@ -15,6 +15,7 @@ from metric_core.statistics.alarms import update_alarms
 from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import Slice
 from tasks.comparison.run_pair import Matching
+from tasks.history.alarm_entries import alarm_sentence, read_alarm_state, write_alarm_state
 from tasks.history.monitored_scores import read_monitored_runs
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
@@ -26,6 +27,7 @@ METRICS: Mapping[str, Mapping[str, Any]] = {
     "instance_rubrics": {"direction": "higher", "bounds": None},
     "house_style": {"direction": "neither", "bounds": None},
     "latency": {"direction": "lower", "bounds": None},
+    "tokens": {"direction": "lower", "bounds": [0.0, None]},
     "aspect": {"direction": "higher", "bounds": [0.0, 1.0]},
 }
 
@@ -40,6 +42,7 @@ def _cells(**more: Score) -> Cells:
         "instance_rubrics": Score.scored(4.0, "1/2/3/4/5"),
         "house_style": Score.labelled("formal"),
         "latency": Score.scored(0.3),
+        "tokens": Score.scored(3.0),
         "aspect": Score.undefined("needs a language-model judge"),
     } | more
 
@@ -81,14 +84,16 @@ def test_scores_are_paired_by_row_in_parts_of_the_range(tmp_path: Path) -> None:
     del worse["005"]
     worse["099"] = _cells()
     panel = read_monitored_runs(baseline, [_write(tmp_path, 2, worse)], Matching())
-    assert panel.metrics == ("faithfulness", "noise_sensitivity", "stars", "instance_rubrics")
-    assert panel.ranges == {"faithfulness": 1, "noise_sensitivity": 1, "stars": 4, "instance_rubrics": 4}
+    assert panel.metrics == ("faithfulness", "noise_sensitivity", "stars", "instance_rubrics", "tokens")
+    assert panel.ranges == {"faithfulness": 1, "noise_sensitivity": 1, "stars": 4, "instance_rubrics": 4, "tokens": 1}
     assert panel.runs == (datetime(2025, 11, 2, 3, tzinfo=UTC),)
-    assert panel.improvements.shape == (1, 12, 4), "rows that the baseline lacks are not watched"
-    assert panel.improvements[0, 3].tolist() == [-0.5, -0.25, -0.5, -0.5]
-    assert np.isnan(panel.improvements[0, 4]).tolist() == [True, False, False, True], "unscored, and on another scale"
+    assert panel.improvements.shape == (1, 12, 5), "rows that the baseline lacks are not watched"
+    assert panel.improvements[0, 3].tolist() == [-0.5, -0.25, -0.5, -0.5, 0.0]
+    assert np.isnan(panel.improvements[0, 4]).tolist() == [True, False, False, True, False], (
+        "unscored, and on another scale"
+    )
     assert np.isnan(panel.improvements[0, 5]).all()
-    assert panel.lower_is_better == {"noise_sensitivity"}
+    assert panel.lower_is_better == {"noise_sensitivity", "tokens"}
     assert panel.favorable is not None
     assert np.isnan(panel.favorable).all(), "one missing score is chance"
     assert set(panel.untested) == {"house_style", "latency", "aspect"}
@@ -108,6 +113,38 @@ def test_a_drop_of_some_nights_is_told_by_metric_and_slice(tmp_path: Path) -> No
     assert {alarm.since.day for alarm in alarms} == {3}
     assert alarms[0].drop == pytest.approx(4 * 45 / 240)
     assert alarms[1].drop == pytest.approx(4 * 45 / 120)
+
+
+def test_a_figure_without_a_greatest_value_is_compared_by_the_ratio_of_each_row(tmp_path: Path) -> None:
+    """Seconds of very different questions double; some rows of the second night lack their seconds."""
+    usual = {row: 10.0 ** (number % 5 - 2) for number, row in enumerate(_rows(100))}
+
+    def nightly(day: int, factor: float, missing: int = 0) -> FinishedRun:
+        noise = np.random.default_rng(day).normal(0, 0.2, 100)
+        rows = {
+            row: _cells(
+                tokens=Score.undefined("no tokens")
+                if number < missing
+                else Score.scored(seconds * factor * float(np.exp(noise[number])))
+            )
+            for number, (row, seconds) in enumerate(usual.items())
+        }
+        return _write(tmp_path, day, rows)
+
+    baseline = nightly(1, 1.0)
+    panel = read_monitored_runs(baseline, [nightly(2, 2.0)], Matching())
+    assert panel.ratios == {"tokens"} <= panel.lower_is_better
+    place = panel.metrics.index("tokens")
+    assert float(np.mean(panel.improvements[0, :, place])) == pytest.approx(-np.log10(2), abs=0.05)
+    [alarm] = update_alarms(panel, 2)
+    assert alarm.is_ratio
+    assert 1.0 < 10**alarm.interval.low < 2.0 < 10**alarm.interval.high
+    assert "up by a factor of 1." in alarm_sentence(alarm)
+    assert read_alarm_state(write_alarm_state([alarm]))[0].is_ratio
+    assert update_alarms(read_monitored_runs(baseline, [nightly(3, 1.0)], Matching()), 2) == []
+    lacking = read_monitored_runs(baseline, [nightly(4, 2.0, missing=20)], Matching())
+    assert lacking.favorable is not None
+    assert set(lacking.favorable[0, :20, place]) == {1.0}
 
 
 def test_rows_are_matched_and_grouped_by_columns(tmp_path: Path) -> None:

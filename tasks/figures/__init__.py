@@ -1,0 +1,1 @@
+"""Figures of the system that answers: the quantiles of its seconds, tokens and costs."""
