@@ -137,7 +137,7 @@ ROOMS = {
     "hops": Room(("tasks/hops",), ("findings.hops",)),
     "kept-rows": Room(
         ("tasks/kept_rows", "deployments/kept_rows"),
-        ("verbs.keep", "readers.kept"),
+        ("verbs.keep", "readers.kept", "sinks.keep"),
         ("tests/deployments/cli/test_keep.py", "tests/flows/test_kept_rows.py"),
     ),
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),

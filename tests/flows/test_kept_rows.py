@@ -12,8 +12,10 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from metric_core.errors import ConfigError
 from metric_core.prompts.judge_questions import CLAIM, CONTEXT, NO, YES, JudgeQuestion
 from tasks.kept_rows.keep import KeepRequest, KeptSet, keep_rows
+from tasks.kept_rows.keep_sink import parse_address
 from tasks.models.judges.scripted import ScriptedJudge
 
 pytestmark = [pytest.mark.prefect, pytest.mark.usefixtures("prefect_stub")]
@@ -196,6 +198,18 @@ def test_a_full_set_takes_no_more_until_rows_retire(world: World) -> None:
     assert (len(result.new), result.left_out) == (1, 3)
     assert world.states() == {1: "retired", 2: "failing", 3: "failing"}
     assert world.rows()[1]["kept"]["history"][-1]["why"] == "its evidence was edited: 'sunday' became 'monday'"
+
+
+def test_runs_keep_what_they_find_up_to_a_limit(world: World) -> None:
+    world.build()
+    sinks = {"keep": f"{world.kept}?where=failed&most=2"}
+    world.run("1", world.questions, 1, 2, 3, sinks=sinks)
+    assert world.states() == {1: "failing", 2: "failing"}
+    world.build(parts=2)
+    world.run("2", world.questions, 2, 3, sinks=sinks)
+    assert world.states() == {1: "improving", 2: "failing"}
+    with pytest.raises(ConfigError, match=r"set\.jsonl\?where=failed"):
+        parse_address(f"{world.kept}?were=failed", world.folder)
 
 
 def test_what_people_write_into_the_set_stays(world: World) -> None:
