@@ -16,6 +16,7 @@ from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import JobSpec
 from metric_core.parsing.strict_json import parse_json
 from tasks.runs.run_folder import REPORT, SUMMARY
+from tasks.runtime.atomic_files import write_output
 
 if TYPE_CHECKING:
     from evalhub.adapter.callbacks import DefaultCallbacks
@@ -61,7 +62,7 @@ def export_results(
         sent.mkdir()
         for each in (*rows, folder / REPORT, folder / SUMMARY):
             shutil.copy(each, sent)
-        (sent / "job_results.json").write_text(results.model_dump_json(indent=2), encoding="utf-8")
+        write_output(sent / "job_results.json", results.model_dump_json(indent=2), "the results")
         run_id = _try(partial(_to_mlflow, callbacks, file, results, sent), "MLflow", problems)
         artifact = None
         if job.exports is not None and job.exports.oci is not None:
