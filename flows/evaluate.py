@@ -170,26 +170,29 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, rows: int, entries:
         write_run_folder(run, read, tables, settled.record)
     unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.record.name, run.subject, run.folder))
+    outputs = run.plan.outputs
+    unsent = _send_results(run)
+    unwritten = write_metrics_file(outputs, run.record.name, run.subject, run.folder)
     page: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     try:
-        page = record_surely(run.plan.outputs.history, run.folder.path)
+        page = record_surely(outputs.history, run.folder.path)
     except NotRecordedError as error:
         unrecorded = (str(error),)
     return replace(
         evaluation,
-        warnings=(*evaluation.warnings, *unpublished, *unsent, *unrecorded, *page),
+        warnings=(*evaluation.warnings, *unpublished, *unsent, *unwritten, *unrecorded, *page),
         lacks=(*evaluation.lacks, *unrecorded),
     )
 
 
-def _send_scores(run: Run) -> tuple[str, ...]:
-    if (endpoint := run.plan.outputs.otlp) is None:
+def _send_results(run: Run) -> tuple[str, ...]:
+    if not run.plan.outputs.sinks:
         return ()
-    from tasks.reports.exports.send_scores import send_scores_of_run  # noqa: PLC0415 few runs send their scores
+    from flows.publishing.result_sinks import send_results  # noqa: PLC0415 few runs have sinks
 
-    return send_scores_of_run(endpoint, run.folder.path)
+    # A monitored run has an outcome only later.
+    return send_results(run.plan.outputs, run.folder.path, later=run.record.start is not None)
 
 
 def run_evaluation(

@@ -12,11 +12,10 @@ from deployments.cli._support.console import stderr
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
-from tasks.options.otlp_endpoint import check_endpoint
+from tasks.options.sink_addresses import check_addresses, split_address
 from tasks.reports.exports.qrels_table import read_qrels_of_run, write_qrels
 from tasks.reports.exports.score_tables import Format, guess_format, parse_format, parse_shape, reshape, write_export
-from tasks.reports.exports.scored_rows import read_scored_rows
-from tasks.reports.exports.send_scores import parse_form, send_scores
+from tasks.runs.run_folder import RunFolder as Folder
 from tasks.runtime.atomic_files import write_output
 
 app = VerbGroup()
@@ -57,22 +56,20 @@ def export(
         ),
     ] = "long",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write; - is stdout.")] = _STDOUT,
-    otlp: Annotated[
-        str | None,
-        typer.Option("--otlp", metavar="URL", help="Send the scores to an OTLP endpoint instead of writing a file."),
-    ] = None,
-    form: Annotated[
-        str,
+    sinks: Annotated[
+        list[str] | None,
         typer.Option(
-            "--form",
-            metavar="events|evaluations",
-            help="With --otlp. events: gen_ai.evaluation.result; evaluations: OpenInference spans in each row's trace.",
+            "--sink",
+            metavar="NAME=ADDRESS",
+            help="Send the results instead of writing a file, such as otlp=http://localhost:4318 (scores as events), "
+            "openinference=... (evaluations of spans), or to the address of an installed sink. Can be repeated.",
+            show_default=False,
         ),
-    ] = "events",
+    ] = None,
 ) -> None:
-    """Write the scores of a run, or send them to an OTLP endpoint."""
-    if otlp is not None:
-        _send(run, otlp, form)
+    """Write the scores of a run, or send its results to a server."""
+    if sinks:
+        _send(run, sinks)
         return
 
     if shape == _QRELS or file_format == _TREC:
@@ -94,13 +91,17 @@ def export(
     stderr.print(f"wrote {table.num_rows} rows to {out}")
 
 
-def _send(run: Path, endpoint: str, form: str) -> None:
+def _send(run: Path, sinks: list[str]) -> None:
+    from flows.publishing.result_sinks import send_again
+
     try:
-        check_endpoint(endpoint)
+        pairs = [pair for sink in sinks for pair in split_address(sink)]
+        check_addresses(dict(pairs))
     except ValueError as error:
-        raise ConfigError(f"--otlp: {error}") from None
-    sent = send_scores(read_scored_rows(run), endpoint, parse_form(form), run.absolute().name)
-    stderr.print(f"sent {sent}")
+        raise ConfigError(f"--sink: {error}") from None
+    history = Folder(run).read_finished_record().config.history
+    for name, address in pairs:
+        stderr.print(f"sent {send_again(history, name, address, run.absolute())}")
 
 
 def _write_figures(run: Path, out: str) -> None:

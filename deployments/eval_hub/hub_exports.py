@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import JobSpec
+from metric_core.parsing.strict_json import parse_json
 from tasks.runs.run_folder import REPORT, SUMMARY
+from tasks.runtime.atomic_files import write_output
 
 if TYPE_CHECKING:
     from evalhub.adapter.callbacks import DefaultCallbacks
@@ -60,7 +62,7 @@ def export_results(
         sent.mkdir()
         for each in (*rows, folder / REPORT, folder / SUMMARY):
             shutil.copy(each, sent)
-        (sent / "job_results.json").write_text(results.model_dump_json(indent=2), encoding="utf-8")
+        write_output(sent / "job_results.json", results.model_dump_json(indent=2), "the results")
         run_id = _try(partial(_to_mlflow, callbacks, file, results, sent), "MLflow", problems)
         artifact = None
         if job.exports is not None and job.exports.oci is not None:
@@ -86,7 +88,9 @@ def _to_mlflow(callbacks: "DefaultCallbacks", file: Path, results: JobResults, s
 
     artifacts = [MlflowFileArtifact(each.name, each, _KINDS[each.suffix]) for each in sorted(sent.iterdir())]
     own = job.JobResults.model_validate_json(results.model_dump_json())
-    return callbacks.mlflow.save(own, job.JobSpec.from_file(file), artifacts)
+    given = {name: value for name, value in parse_json(file.read_text(encoding="utf-8")).items() if value is not None}
+    spec = job.JobSpec.model_validate({"callback_url": "", "parameters": {}, **given})  # which a job by hand lacks
+    return callbacks.mlflow.save(own, spec, artifacts)
 
 
 def _to_registry(callbacks: "DefaultCallbacks", oci: Any, sent: Path) -> dict[str, str]:

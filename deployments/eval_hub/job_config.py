@@ -14,6 +14,7 @@ from metric_core.errors import ConfigError, SourceError
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.metric_options import MetricChoice
+from tasks.options.text_forms import RepeatedText
 
 PACKAGED_EMBEDDER = "minilm"
 """Name of the embedding model that needs no server."""
@@ -66,11 +67,13 @@ class JobOptions:
     Args:
         out: Run folder; None for the default.
         api_key: Location of the judge's API key: `env:NAME` or `block:NAME`.
+        sinks: Servers that get the results, each as `name=address`.
     """
 
     out: str | None = None
     api_key: str | None = None
     folders: DataFolders = DataFolders()
+    sinks: tuple[str, ...] = ()
 
 
 def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
@@ -109,6 +112,7 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
                 "on_bad_row": "skip",
                 "embedder": _embedder(job, keys) if is_embedded else EmbedderSettings(),
                 "out": options.out,
+                "sinks": RepeatedText(options.sinks),
                 **judge,
             }
         )

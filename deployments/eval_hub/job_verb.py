@@ -65,6 +65,15 @@ def job(
             help="Report events to the job's callback_url. Default: if eval-hub runs the job, which sets EVALHUB_MODE.",
         ),
     ] = None,
+    sinks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sink",
+            metavar="NAME=ADDRESS",
+            help="Server that gets the results, such as mlflow=http://localhost:5000. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
     """Run a job of eval-hub: JobSpec in, JobResults out."""
@@ -73,7 +82,8 @@ def job(
     default = DataFolders()
     if results is not None:
         check_file(results, "the results", RunFolderError)
-    options = JobOptions(out, api_key, DataFolders(test_data or default.test, data or default.data))
+    folders = DataFolders(test_data or default.test, data or default.data)
+    options = JobOptions(out, api_key, folders, tuple(sinks or ()))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
     reports = bool(mode()) if callback is None else callback
     reporter = HubCallback(spec if reports else spec.model_copy(update={"callback_url": None}))

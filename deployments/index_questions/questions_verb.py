@@ -44,7 +44,7 @@ _OF_ROWS = (
 )
 _OF_TRACES = tuple(f"{TRACES_OF}{name}" for name in ("since", "where", "deduplicate", "sample"))
 _OF_SCORES = ("metrics", "follow_ups", "explain", "citation_pattern", "slices", "by", "fail_on_failed", "ask_again")
-_OF_RUNS = ("out", "baseline", "name", "system_version", "history", "history_page", "metrics_file", "otlp", "refresh")
+_OF_RUNS = ("out", "baseline", "name", "system_version", "history", "history_page", "metrics_file", "sinks", "refresh")
 _WITHOUT_EFFECT = (*_OF_ROWS, *_OF_TRACES, *_OF_SCORES, *_OF_RUNS)
 
 app = VerbGroup()

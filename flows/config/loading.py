@@ -1,7 +1,7 @@
 """Load a configuration from a TOML or YAML file, the environment and the command line; later ones win."""
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -54,18 +54,24 @@ class InvalidOptionsError(ConfigError):
         self.content = content
 
 
-def load_config(file: Path | None = None, overrides: Mapping[str, object] | None = None) -> RunConfig:
+def load_config(
+    file: Path | None = None,
+    overrides: Mapping[str, object] | None = None,
+    fill: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> RunConfig:
     """Load the configuration from a file, the environment (ASSAY_METRICS, ASSAY_JUDGE__BACKEND, ...) and overrides.
 
     Args:
         file: TOML or YAML file. A relative path in it is relative to the folder of the file.
         overrides: Options of the command line; None values are not set.
+        fill: Function that changes the content of the file, whose paths are resolved.
 
     Raises:
         ConfigError: The file cannot be read.
         InvalidOptionsError: A value cannot be used.
     """
     merged = _read_file(file) if file is not None else {}
+    merged = merged if fill is None else fill(merged)
     merged = _merge(merged, EnvSettingsSource(_Environment)())
     merged = _merge(merged, {name: value for name, value in (overrides or {}).items() if value is not None})
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"

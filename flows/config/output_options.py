@@ -3,14 +3,14 @@
 from string import Formatter
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.option import Flag, Option, OptionGroup
-from tasks.options.otlp_endpoint import check_endpoint
+from tasks.options.sink_addresses import check_addresses, split_address
 from tasks.options.slicing_options import SlicingOptions
-from tasks.options.text_forms import list_from_text, split_commas
+from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.home import assay_home
 
@@ -105,20 +105,22 @@ class OutputOptions(SlicingOptions, GroupingOptions, affects_scores=False):
             examples=["/var/lib/node_exporter/assay-{deployment}-{index}.prom"],
         ),
     ] = None
-    otlp: Annotated[
-        Annotated[str, AfterValidator(check_endpoint)] | None,
+    sinks: Annotated[
+        Annotated[dict[str, str], BeforeValidator(table_from_text(split_address)), AfterValidator(check_addresses)],
         Option(
-            "OTLP endpoint that gets the scores of every finished run, as events gen_ai.evaluation.result. Headers "
-            "with keys are read from OTEL_EXPORTER_OTLP_HEADERS.",
+            "Servers that get the results of every finished run: name of a sink = address. otlp gets the scores as "
+            "events, openinference as evaluations of spans, and an installed sink what its page says. What one does "
+            "not accept, later runs send again.",
             holds="secret",
             cli=Flag(
-                long="--otlp",
-                metavar="URL",
-                help="OTLP endpoint that gets the scores as events, such as http://localhost:4318.",
+                long="--sink",
+                metavar="NAME=ADDRESS",
+                repeats=True,
+                help="Server that gets the results, such as mlflow=http://localhost:5000 or otlp=http://localhost:4318.",
             ),
-            examples=["http://localhost:4318"],
+            examples=[{"mlflow": "http://localhost:5000", "otlp": "http://localhost:4318"}],
         ),
-    ] = None
+    ] = Field(default_factory=dict)
     log_format: Annotated[
         Literal["text", "json"],
         Option(

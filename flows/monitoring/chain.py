@@ -71,6 +71,13 @@ def run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callabl
     Raises:
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
+    done = _run_chain(reporter, monitored_run, evaluate)
+    if done.folder is not None:
+        reporter.send_results(done.folder)
+    return done
+
+
+def _run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
     store = Baselines(reporter.options.deploy.baselines, monitored_run.deployment)
     before = _read_baseline(store, reporter, monitored_run)
     if is_superseded(monitored_run, before):

@@ -24,6 +24,7 @@ from flows.monitoring.incidents import IncidentBook, alert_incidents, change_inc
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.publishing.history_record import record_without_results
 from flows.publishing.metrics_file import write_metrics_file
+from flows.publishing.result_sinks import send_results
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from tasks.history.recorded_run import RecordedRun, RunDetails
 from tasks.options.narrow import narrow
@@ -109,6 +110,8 @@ class Reporter:
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
         sent = self.report(incidents, alert if is_news else None)
         self._record_failure(reason, sent.undelivered)
+        if folder is not None:
+            self.send_results(folder)
         if sent.is_silenced:
             error.add_note(SILENCED)
         elif is_news and not recipients_of(self.options.deploy.alerts):
@@ -137,6 +140,11 @@ class Reporter:
             return undelivered
         run_logger().warning(warning)
         return (warning,)
+
+    def send_results(self, folder: Path) -> None:
+        """Send the results of the run to its sinks; the log of the flow run says what they do not accept."""
+        for warning in send_results(self.options, folder):
+            run_logger().warning(warning)
 
     def _error_alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
         about = (

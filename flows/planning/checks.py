@@ -66,8 +66,8 @@ def _output_checks(folder: FolderPlan, outputs: ResultOptions) -> Iterator[RunCh
         yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
     if (file := outputs.metrics_file) is not None:
         yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
-    if outputs.otlp is not None:
-        yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
+    if sinks := outputs.sinks:
+        yield RunCheck("sinks", lambda: _check_sinks(sinks), "correct `sinks` (--sink)")
 
 
 def check_references(references: tuple[str, ...]) -> str:
@@ -92,11 +92,12 @@ def _check_folder(out: str | None) -> str:
     return f"new, in {runs}"
 
 
-def _check_otlp() -> str:
-    from tasks.reports.exports.send_scores import check_packages  # noqa: PLC0415 few runs send their scores
+def _check_sinks(sinks: Mapping[str, str]) -> str:
+    from tasks.reports.exports.sinks import find_sink  # noqa: PLC0415 few runs have any
 
-    check_packages()
-    return "its packages are installed"
+    for name, address in sinks.items():
+        find_sink(name).check(address)
+    return ", ".join(sinks)
 
 
 def _check_metrics_file(file: str) -> str:

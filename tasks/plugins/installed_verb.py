@@ -11,7 +11,7 @@ class InstalledVerb:
     """A verb of an installed package; its entry point has its name.
 
     Args:
-        summary: First sentence of its help, which lists it.
+        summary: First sentence of its help, which lists it; of a form, what the help of the verb says of it.
         app: `module:attribute` of its `typer.Typer`, imported when the verb is called or its help is shown. So the
             module of the declaration should import little.
         heading: Heading of the help under which it is listed.
@@ -29,9 +29,25 @@ def installed_verbs() -> dict[str, InstalledVerb | PluginError]:
     return {name: _load(name) for name in sorted(installed_names(Group.VERBS))}
 
 
-def _load(name: str) -> InstalledVerb | PluginError:
+def installed_form(name: str) -> InstalledVerb | None:
+    """Return the further form of a verb, for arguments that the verb does not take; None if there is none.
+
+    Its entry point has the name of the verb.
+
+    Raises:
+        PluginError: The form cannot be loaded.
+    """
+    if name not in installed_names(Group.VERB_FORMS):
+        return None
+    found = _load(name, Group.VERB_FORMS)
+    if isinstance(found, PluginError):
+        raise found
+    return found
+
+
+def _load(name: str, group: Group = Group.VERBS) -> InstalledVerb | PluginError:
     try:
-        verb = load_object(Group.VERBS, name).obj
+        verb = load_object(group, name).obj
     except PluginError as error:
         return error
     if not isinstance(verb, InstalledVerb):

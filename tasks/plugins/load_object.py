@@ -42,9 +42,11 @@ class Group(StrEnum):
     RECIPIENTS = "rag_assay.recipients"
     READERS = "rag_assay.readers"
     VERBS = "rag_assay.verbs"
+    VERB_FORMS = "rag_assay.verb_forms"
     FINDINGS = "rag_assay.findings"
     INDEX_CHECKS = "rag_assay.index_checks"
     REBUILD_GUARDS = "rag_assay.rebuild_guards"
+    SINKS = "rag_assay.sinks"
 
 
 @dataclass(frozen=True, slots=True)

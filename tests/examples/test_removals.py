@@ -112,6 +112,27 @@ ROOMS = {
             "tests/flows/test_guard_index.py",
         ),
     ),
+    "mlflow": Room(
+        ("tasks/mlflow_results", "deployments/public/rag_assay/mlflow.py"),
+        ("sinks.mlflow",),
+        ("tests/deployments/public/test_mlflow.py",),
+    ),
+    "many-runs": Room(
+        (
+            "metric_core/statistics/best_of_many.py",
+            "tasks/many_runs",
+            "tasks/reports/templates/many_runs.html.j2",
+            "tasks/reports/templates/many_runs.css",
+            "deployments/many_runs",
+        ),
+        ("verb_forms.compare", "verb_forms.run"),
+        (
+            "benchmarks/best_of_many.py",
+            "benchmarks/many_configurations.py",
+            "tests/browser/test_many_runs.py",
+            "tests/metric_core/statistics/test_best_of_many.py",
+        ),
+    ),
     "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
     "kept-rows": Room(
         ("tasks/kept_rows", "deployments/kept_rows"),

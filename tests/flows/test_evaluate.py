@@ -212,7 +212,7 @@ def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> 
                 *all_cut,
                 metrics=("faithfulness", "answer_similarity"),
                 metrics_file=str(tmp_path / "assay-{index}.prom"),
-                otlp=receiver.url,
+                sinks={"otlp": receiver.url},
             )
         events = [attributes_of(record) for record in receiver.logs]
         assert Counter("error.type" in event for event in events) == {True: 5, False: 5}

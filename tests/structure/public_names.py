@@ -11,6 +11,7 @@ MODULES = (
     "rag_assay",
     "rag_assay.plugins",
     "rag_assay.findings",
+    "rag_assay.mlflow",
     "rag_assay.prefect_flows",
     "rag_assay.pytest_plugin",
     "rag_assay.workers",

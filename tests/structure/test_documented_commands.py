@@ -28,8 +28,8 @@ OF_OTHER_PROGRAMS = {
     *("--clock", "--no-batch", "--ragas-python"),  # benchmarks
 }
 """Options that pages name without the program that has them."""
-OTHER_TABLES = {"project", "form", "absolute", "regression"}
-"""Names at the top of TOML that is no configuration: of a package, a profile of a verifier, a gate."""
+OTHER_TABLES = {"project", "form", "absolute", "regression", "axes"}
+"""Names at the top of TOML that is no configuration: of a package, a profile of a verifier, a gate, a matrix."""
 _CALL = re.compile(r"(?:^|[`$(]|/bin/|&& |\| )\s?assay ((?:[^`\n\\|&;#]|\\\n)+)", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
 
@@ -59,8 +59,11 @@ def assay() -> Any:
 
 
 def options_of(command: Any) -> Iterator[str]:
-    """Yield the options of a command and of all commands below it."""
-    command = command.load() if isinstance(command, ListedVerb) else command
+    """Yield the options of a command, of its further form and of all commands below it."""
+    if isinstance(command, ListedVerb):
+        if (form := command.load_form()) is not None:
+            yield from options_of(form)
+        command = command.load()
     for parameter in command.params:
         yield from (*parameter.opts, *parameter.secondary_opts)
     for each in getattr(command, "commands", {}).values():
@@ -81,17 +84,17 @@ def test_every_documented_command_exists() -> None:
         missing = []
         for call in calls(page):
             words = call.removesuffix(')"').replace("[", " ").replace("]", " ").split()  # as in eval "$(assay ...)"
-            command = assay()
+            command = listed = assay()
             while words and getattr(command, "commands", None) and not words[0].startswith("-"):
                 names = words.pop(0).split("|")
                 found = [command.commands.get(name) for name in names]
                 if None in found:
                     missing.append(f"assay {call}: no {'|'.join(names)}")
                     break
-                command = found[0].load() if isinstance(found[0], ListedVerb) else found[0]
+                listed = found[0]
+                command = listed.load() if isinstance(listed, ListedVerb) else listed
             else:
-                known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
-                known |= {"--help", "-h", "--install-completion"}
+                known = {*options_of(listed), "--help", "-h", "--install-completion"}
                 missing += [f"assay {call}: {option}" for option in _OPTION.findall(call) if option not in known]
         assert missing == [], page
 

@@ -245,8 +245,13 @@ def with_config_except(
         names: The options to leave out.
         refused: Called with the error of a configuration that cannot be used, before it ends the command.
     """
-    options = tuple(option for option in _OPTIONS if option.name not in names)
+    options = options_except(*names)
     return lambda command: _with_config(command, options, refused)
+
+
+def options_except(*names: str) -> tuple[inspect.Parameter, ...]:
+    """Return the shared options without the named ones, for `with_parameters`."""
+    return tuple(option for option in _OPTIONS if option.name not in names)
 
 
 def _with_config(
@@ -256,7 +261,7 @@ def _with_config(
 ) -> Callable[..., None]:
     def make(given: dict[str, Any]) -> RunConfig:
         try:
-            return _configuration(**given)
+            return make_configuration(**given)
         except ConfigError as error:
             if refused is not None:
                 refused(error)
@@ -296,8 +301,18 @@ def combine(value: Any) -> Any:
     return (RepeatedText(value) or None) if isinstance(value, list | tuple) else value
 
 
-def _configuration(source: str | None, config: Path | None, model: str | None, **given: Any) -> RunConfig:
+def make_configuration(
+    source: str | None,
+    config: Path | None,
+    model: str | None,
+    fill: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    **given: Any,
+) -> RunConfig:
     """Load the configuration from a file, the environment and the values of the command line.
+
+    Args:
+        fill: Function that changes the content of the file.
+        given: Values of the other shared options, by name.
 
     Raises:
         ConfigError: There are two configuration files, or a value cannot be used.
@@ -316,11 +331,11 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     selected = {name.removeprefix(TRACES_OF): given.pop(name) for name in list(given) if name.startswith(TRACES_OF)}
     given["traces"] = {name: value for name, value in selected.items() if value is not None} or None
     if source is None or not source.endswith(CONFIG_SUFFIXES):
-        loaded = load_config(config, {"source": source, **given})
+        loaded = load_config(config, {"source": source, **given}, fill)
     elif config is not None:
         raise ConfigError(f"two configuration files: {source} and {config}. Give one, and the data as SOURCE.")
     else:
-        loaded = load_config(Path(source), given)
+        loaded = load_config(Path(source), given, fill)
     use_log_format(loaded.log_format)
     defer_pandas()
     return loaded

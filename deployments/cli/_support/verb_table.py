@@ -78,6 +78,8 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
+_REFUSED = ("NoSuchOption", "UsageError")
+"""Errors of Click, which some releases of Typer contain, about arguments that a verb does not take."""
 _KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 
@@ -94,9 +96,42 @@ class ListedVerb(TyperCommand):
             module = import_module(f"deployments.cli.{str(self.name).replace('-', '_')}")
         return typer.main.get_command(module.app)
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Return the context of the verb's command for its arguments."""
-        return self.load().make_context(*arguments, **options)
+    def load_form(self) -> Any:
+        """Return the command of the further form of the verb, for arguments that it does not take; None without one."""
+        form = _find_form(self.name)
+        return None if form is None else _load_command(form.app)
+
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:
+        """Return the context of the verb's command for its arguments, or that of a further form which takes them."""
+        command = self.load()
+        if not {"--help", "-h"}.isdisjoint(args) and (form := _find_form(self.name)) is not None:
+            command.epilog = f"{command.epilog or ''}\n\n{form.summary}"
+        try:
+            return command.make_context(info_name, list(args), *others, **options)
+        except Exception as refusal:
+            if type(refusal).__name__ not in _REFUSED or (other := self.load_form()) is None:
+                raise
+            unknown = getattr(refusal, "option_name", None)
+            if unknown is not None and all(unknown not in option.opts for option in other.params):
+                raise
+        return other.make_context(info_name, list(args), *others, **options)
+
+
+def _find_form(name: str | None) -> "InstalledVerb | None":
+    from tasks.plugins.installed_verb import installed_form  # noqa: PLC0415 only for help and unknown arguments
+
+    return installed_form(name or "")
+
+
+def _load_command(app: str) -> Any:
+    """Import the `typer.Typer` of an installed verb, and return its command."""
+    from tasks.plugins.load_object import Group, load_object  # noqa: PLC0415 not for the verbs of the table
+
+    with gc_paused():
+        found = load_object(Group.VERBS, app).obj
+    if not isinstance(found, typer.Typer):
+        raise PluginError(f"{app} is {found!r}, wanted a typer.Typer")
+    return typer.main.get_command(found)
 
 
 class FoundVerb(ListedVerb):
@@ -118,13 +153,10 @@ class FoundVerb(ListedVerb):
         """Import the module of the verb, and return its command."""
         if isinstance(self._found, PluginError):
             raise self._found
-        from tasks.plugins.load_object import Group, load_object  # noqa: PLC0415 not for the verbs of the table
-
-        with gc_paused():
-            app = load_object(Group.VERBS, self._found.app).obj
-        if not isinstance(app, typer.Typer):
-            raise PluginError(f"the verb {self.name}: {self._found.app} is {app!r}, wanted a typer.Typer")
-        return typer.main.get_command(app)
+        try:
+            return _load_command(self._found.app)
+        except PluginError as error:
+            raise PluginError(f"the verb {self.name}: {error}") from error
 
 
 class Verbs(TyperGroup):

@@ -1,4 +1,4 @@
-"""Everything that custom metrics, models, retrievers, readers, checks of indexes and verbs are written with."""
+"""Everything that custom metrics, models, retrievers, readers, sinks, checks of indexes and verbs are written with."""
 
 from rag_assay._packages import open_packages
 
@@ -61,6 +61,7 @@ from tasks.models.embedders.protocol import Embedder, EmbedderIdentity  # noqa: 
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
 from tasks.plugins.installed_verb import InstalledVerb  # noqa: E402
+from tasks.reports.exports.sink import Sink, SinkError  # noqa: E402
 from tasks.sources.chunk_file import IndexChunk  # noqa: E402
 from tasks.sources.index_checks import IndexCheck, IndexFinding  # noqa: E402
 from tasks.sources.readers.installed_reader import InstalledReader  # noqa: E402
@@ -119,6 +120,8 @@ __all__ = [
     "Score",
     "ScoreClass",
     "Side",
+    "Sink",
+    "SinkError",
     "Status",
     "SystemPart",
     "Unreadable",

@@ -105,9 +105,9 @@ def plan_anchor(plan: RunPlan) -> AnchorPlan:
         "explain": "none",
         "limit": None,
         "metrics_file": None,
-        "otlp": None,
         "refresh": (),
         "retriever": None,
+        "sinks": {},
         "slices": (),
     }
     own = plan.with_options(**changes)

@@ -12,7 +12,7 @@ from metric_core.errors import ConfigError
 from metric_core.metrics.registry import resolve
 from metric_core.records import Status
 from metric_core.stages import Stage, any_judged
-from tasks.record.run_record import MetricRecord, RunRecord
+from tasks.record.run_record import MetricRecord
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 
@@ -47,6 +47,11 @@ class Cell:
         """Whether it has a value or a label."""
         return self.status is Status.SCORED
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether there was no usable answer for it."""
+        return self.status is Status.FAILED
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
@@ -80,7 +85,11 @@ def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
         RunFolderError: The folder does not hold a finished run.
     """
     record = RunFolder(folder).read_finished_record()
-    judged = {metric.key for metric in record.metrics if _asks_language_model(metric, record)}
+    judged = {
+        metric.key
+        for metric in record.metrics
+        if metric.language_model or (record.judge.language_model and is_judged(metric))
+    }
     explanations = _explanations(folder)
     cells: defaultdict[str, list[Cell]] = defaultdict(list)
     for row in read_table(folder, SCORES).to_pylist():
@@ -110,15 +119,15 @@ def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
         )
 
 
-def _asks_language_model(metric: MetricRecord, record: RunRecord) -> bool:
-    """Return whether a language model judged a metric; of custom metrics, only what they declare is known."""
+def is_judged(metric: MetricRecord) -> bool:
+    """Return whether a judge was asked for a metric; of custom metrics, only what they declare is known."""
     if metric.language_model:
         return True
     try:
         products = resolve(metric.name).request(metric.parameters).products
     except ConfigError:
         return False
-    return record.judge.language_model and any_judged(products)
+    return any_judged(products)
 
 
 def _explanations(folder: Path) -> Mapping[tuple[str, str], str]:

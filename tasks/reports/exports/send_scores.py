@@ -20,10 +20,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from metric_core.errors import AssayError, ConfigError, MissingDependencyError
+from metric_core.errors import ConfigError, MissingDependencyError
 from metric_core.records import Status
 from tasks.options.otlp_endpoint import check_endpoint
 from tasks.reports.exports.scored_rows import ScoredRow, read_scored_rows
+from tasks.reports.exports.sink import Sink, SinkError
 from tasks.runtime.release import version
 
 _BATCH = 500
@@ -69,17 +70,6 @@ class SentScores:
         return words + (f"; rows whose trace is not known: {self.untraced}" if self.untraced else "")
 
 
-def parse_form(name: str) -> Form:
-    """Return a form by its name.
-
-    Raises:
-        ConfigError: No form has the name.
-    """
-    if name not in set(Form):
-        raise ConfigError(f"scores are sent as {' or '.join(Form)}, got {name!r}")
-    return Form(name)
-
-
 def check_packages() -> None:
     """Check that the packages for sending scores are installed.
 
@@ -105,7 +95,7 @@ def send_scores(rows: Iterable[ScoredRow], endpoint: str, form: Form, run: str, 
         What was sent and what was left out.
 
     Raises:
-        ConfigError: The endpoint cannot be reached or refuses the scores; the message says how many rows it has.
+        SinkError: The endpoint cannot be reached or refuses the scores; the message says how many rows it has.
         MissingDependencyError: OpenTelemetry is not installed.
     """
     base = check_endpoint(endpoint).rstrip("/")
@@ -114,10 +104,7 @@ def send_scores(rows: Iterable[ScoredRow], endpoint: str, form: Form, run: str, 
     done = 0
     for batch in _batches(rows, _BATCH):
         if problem := send(batch):
-            raise ConfigError(
-                f"the scores of {done} rows were sent to {base}, and then it failed: {problem}. Send them again once "
-                "the endpoint works"
-            )
+            raise SinkError(f"the scores of {done} rows were sent to {base}, and then it failed: {problem}")
         done += len(batch)
     return sent
 
@@ -313,17 +300,19 @@ def _batches(items: Iterable[B], size: int) -> Iterator[list[B]]:
         yield batch
 
 
-def send_scores_of_run(endpoint: str, folder: Path) -> tuple[str, ...]:
-    """Send the scores of a finished run as events.
-
-    Args:
-        endpoint: Base URL of the OTLP endpoint.
-
-    Returns:
-        A warning if it failed: the results are still in the run folder, and `assay export` sends them again.
-    """
+def _check(endpoint: str) -> None:
     try:
-        send_scores(read_scored_rows(folder), endpoint, Form.EVENTS, folder.name)
-    except AssayError as error:
-        return (f"{error}: assay export {folder} --otlp {endpoint}",)
-    return ()
+        check_endpoint(endpoint)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    check_packages()
+
+
+def _sink(form: Form) -> Sink:
+    def send(endpoint: str, folder: Path) -> str:
+        return str(send_scores(read_scored_rows(folder), endpoint, form, folder.name))
+
+    return Sink(_check, send)
+
+
+OTLP, OPENINFERENCE = _sink(Form.EVENTS), _sink(Form.EVALUATIONS)

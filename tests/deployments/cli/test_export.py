@@ -19,21 +19,23 @@ def run(tmp_path: Path) -> str:
     return str(write_run(tmp_path / "run", 0.5, bad_row_count=0, seconds=1.0, failures=[], stages={}))
 
 
-@pytest.mark.parametrize(("form", "said"), [("events", "sent 80 scores"), ("evaluations", "sent 0 scores")])
-def test_scores_are_sent_and_counted(assay: Assay, run: str, form: str, said: str) -> None:
+@pytest.mark.parametrize(("sink", "said"), [("otlp", "sent 80 scores"), ("openinference", "sent 0 scores")])
+def test_scores_are_sent_and_counted(assay: Assay, run: str, sink: str, said: str) -> None:
     with OtlpReceiver() as receiver:
-        done = assay("export", run, "--otlp", receiver.url, "--form", form)
+        done = assay("export", run, "--sink", f"{sink}={receiver.url}")
     assert done.code == 0
     assert said in done.err
     assert "rows whose trace is not known: 40" in done.err
-    assert len(receiver.logs) == (80 if form == "events" else 0)
+    assert len(receiver.logs) == (80 if sink == "otlp" else 0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--otlp", "http://me:pw@host"), "OTEL_EXPORTER_OTLP_HEADERS"),
-        (("--otlp", "http://127.0.0.1:9", "--form", "spans"), "events or evaluations, got 'spans'"),
+        (("--sink", "otlp=http://me:pw@host"), "must hold no user and no password"),
+        (("--sink", "otlp=http://host?key=pw"), "OTEL_EXPORTER_OTLP_HEADERS"),
+        (("--sink", "spans=http://127.0.0.1:9"), "results cannot be sent to 'spans', but to"),
+        (("--sink", "http://127.0.0.1:9"), "expected name=address"),
         (("--shape", "langfuse"), "no scored row has a trace"),
         (("--shape", "qrels"), "the run has no relevance judgments"),
         (("--format", "trec"), "write --shape qrels, got 'long'"),

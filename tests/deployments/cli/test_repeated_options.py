@@ -19,7 +19,18 @@ from tests.deployments.cli.test_options import SOURCE, parse
 
 ADDS_UP = {
     *("--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"),
-    *("--slice", "--rebuild", "--forget", "--where", "--host-name", "--kinds", "--import", "--against", "--max"),
+    *(
+        "--slice",
+        "--rebuild",
+        "--forget",
+        "--where",
+        "--host-name",
+        "--kinds",
+        "--import",
+        "--against",
+        "--max",
+        "--sink",
+    ),
 }
 TABLES = {"--container"}
 """Flags of lists that stand for one thing: words of a command."""

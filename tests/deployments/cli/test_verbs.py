@@ -259,3 +259,40 @@ def test_invalid_option_is_named(assay: Assay, verb: str) -> None:
     outcome = assay(verb, EXAMPLE, "--on-bad-row", "ignore")
     assert outcome.code == 2
     assert "on_bad_row" in outcome.err
+
+
+FORM = """
+import typer
+from rag_assay.plugins import InstalledVerb
+FORM = InstalledVerb("With --louder: count metrics.", "house_form:app")
+app = typer.Typer()
+@app.command()
+def metrics(names: list[str], louder: bool = typer.Option(False, "--louder"), most: int = typer.Option(1, "--most")):
+    print(len(names), louder, most)
+"""
+
+
+def test_an_installed_package_brings_a_form_for_arguments_that_a_verb_does_not_take(tmp_path: Path) -> None:
+    package = tmp_path / "house-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1.0\n", encoding="utf-8")
+    points = "[rag_assay.verb_forms]\nmetrics = house_form:FORM\n"
+    (package / "entry_points.txt").write_text(points, encoding="utf-8")
+    (tmp_path / "house_form.py").write_text(FORM, encoding="utf-8")
+
+    def assay(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = "from deployments.cli.main import main; main()"
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "deployments/public")])}
+        command = [sys.executable, "-c", code, "metrics", *arguments]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert "faithfulness" in assay("faithfulness").stdout
+    assert assay("faithfulness", "recall", "precision").stdout == "3 False 1\n"
+    assert assay("faithfulness", "--louder").stdout == "1 True 1\n"
+    assert "With --louder: count metrics." in assay("--help").stdout
+    for arguments, message in (
+        (("faithfulness", "--loudest"), "No such option: --loudest"),
+        (("a", "b", "--most", "x"), "Invalid value for '--most'"),
+    ):
+        refused = assay(*arguments)
+        assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr

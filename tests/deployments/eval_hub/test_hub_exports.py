@@ -83,9 +83,9 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
 
 def export(folder: Path, host: str, **changes: Any) -> tuple[Any, list[str]]:
     coordinates = {"oci_host": host, "oci_repository": "team/nights", "oci_tag": "n1"}
-    content = spec(**{"exports": {"oci": {"coordinates": coordinates}}, **changes})
+    content = spec(exports={"oci": {"coordinates": coordinates}})
     file = folder / "job.json"
-    file.write_text(json.dumps(content), encoding="utf-8")
+    file.write_text(json.dumps({**content, **changes}), encoding="utf-8")
     job = JobSpec.from_file(file)
     results = results_of(job, folder / "run")
     for name in ("report.html", "summary.json", "results.csv"):
@@ -107,6 +107,11 @@ def test_results_reach_both_places(places: Places, tmp_path: Path) -> None:
     assert {*places.artifacts} == {"report.html", "summary.json", "results.csv", "job_results.json"}
     values = {each["key"]: each["value"] for each in places.batches[0]["metrics"]}
     assert values == {"faithfulness": 0.25, "answer_similarity": 0.75, "overall_score": 0.75}
+
+
+def test_a_job_that_was_written_by_hand_is_exported(places: Places, tmp_path: Path) -> None:
+    results, problems = export(tmp_path, urlsplit(places.origin).netloc, callback_url=None)
+    assert (results.mlflow_run_id, problems) == ("r1", [])
 
 
 def test_what_cannot_be_sent_costs_a_warning(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

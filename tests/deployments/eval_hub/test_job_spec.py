@@ -114,9 +114,9 @@ def test_documented_job_returns_the_documented_results(
 
 
 def test_every_field_reaches_the_configuration(data: Path) -> None:
-    config = build_config(
-        JobSpec.from_content(documented_job()), JobOptions("runs/x", "env:KEY", DataFolders(data=data))
-    )
+    options = JobOptions("runs/x", "env:KEY", DataFolders(data=data), ("mlflow=http://m:5000", "otlp=http://o:4318"))
+    config = build_config(JobSpec.from_content(documented_job()), options)
+    assert config.sinks == {"mlflow": "http://m:5000", "otlp": "http://o:4318"}
     judge, embedder = config.judge.server, config.embedder.server
     assert judge is not None
     assert embedder is not None

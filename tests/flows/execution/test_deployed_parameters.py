@@ -83,7 +83,7 @@ def test_run_sets_what_is_free_and_keeps_the_rest() -> None:
     traces = {"sample": 10}
     given = {"limit": 7, "metrics": ["faithfulness", {"metric": "noise_sensitivity"}], "traces": traces, "judge": {}}
     assert choose(own, {"config": given}) == {"config": {**own["config"], **given, "judge": {"backend": "builtin"}}}
-    unchanged = {"redact": "privacy:redact", "otlp": None, "judge": {"backend": "builtin", "launch": None}}
+    unchanged = {"redact": "privacy:redact", "sinks": {}, "judge": {"backend": "builtin", "launch": None}}
     assert choose(own, {"config": unchanged}) == own
     for hostile in ({"redact": None}, {"judge": "http://elsewhere/v1"}, {"anchor": {"source": "/etc/passwd"}}):
         with pytest.raises(ConfigError, match=f"cannot set config.{next(iter(hostile))}"):
@@ -136,7 +136,7 @@ def test_unchanged_run_of_an_earlier_deployment_takes_the_current_one() -> None:
 LAUNCH = {"launch": {"python": "sh", "model": "m"}}
 REFUSED: tuple[tuple[Any, dict[str, Any], str], ...] = (
     (evaluate, {"config": {"redact": "os:system"}}, "config.redact"),
-    (evaluate, {"config": {"otlp": "http://elsewhere/v1/metrics", "out": "/elsewhere"}}, "config.otlp, config.out"),
+    (evaluate, {"config": {"out": "/elsewhere", "sinks": {"otlp": "http://elsewhere"}}}, "config.out, config.sinks"),
     (monitor, {"config": {"judge": LAUNCH}}, "config.judge.launch.python, config.judge.launch.model"),
     (index_rebuilt, {"config": {"metrics": ["os:system"]}, "index": "a"}, "config.metrics"),
     (rerun_stage, {"run": "/etc", "judge": "os:system", "out": "/elsewhere"}, "run, judge, out"),

@@ -11,7 +11,7 @@ AS_IN_THE_RUN = frozenset({
     "source", "qrels", "query_id_column", "chunks", "conversations", "traces", "column_map", "id_column", "limit",
     "empty_text", "missing_texts", "passage_separator", "redact", "follow_ups", "verdict", "calibration", "explain",
     "citation_pattern", "write_key_points", "retriever", "panel", "cascade", "embedder", "language", "prices",
-    "by", "weights", "traffic", "slices", "metrics_file", "otlp", "log_format", "name", "system_version", "history",
+    "by", "weights", "traffic", "slices", "metrics_file", "sinks", "log_format", "name", "system_version", "history",
     "history_page", "shard_rows", "workers", "runner", "deploy",
 })  # fmt: skip
 """Options that a rerun takes from the run, besides those of findings."""

@@ -31,7 +31,7 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(tmp_path: Path, monkeypatch: 
         "by": "user_input",
         "explain": "all",
         "refresh": "verdicts",
-        "otlp": "http://o:1",
+        "sinks": {"otlp": "http://o:1"},
         "metrics_file": "m.prom",
     }
     config = RunConfig.model_validate(
@@ -42,7 +42,8 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(tmp_path: Path, monkeypatch: 
     own = config.model_copy(
         update={
             **anchor,
-            **dict.fromkeys(("anchor", "baseline", "by", "limit", "metrics_file", "otlp")),
+            **dict.fromkeys(("anchor", "baseline", "by", "limit", "metrics_file")),
+            "sinks": {},
             "explain": "none",
             "refresh": (),
             "slices": (),

@@ -1,0 +1,1 @@
+"""Further forms of `assay compare` and `assay run`: several runs at once."""

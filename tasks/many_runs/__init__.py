@@ -1,0 +1,1 @@
+"""Several runs compared together: which of them may be the best, at what cost, and what each loses."""

@@ -1,0 +1,1 @@
+"""Results of runs on an MLflow server: a run per evaluation, and assessments on the traces of its rows."""
