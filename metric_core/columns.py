@@ -115,6 +115,10 @@ PARALLEL_COLUMNS: dict[str, tuple[str, ...]] = {
 CONVERSATION_COLUMNS = (CONVERSATION, EARLIER_TURNS, EARLIER_CONTEXTS, TOOL_RESULTS, EARLIER_ANSWERS)
 """Columns that are made from the messages of a conversation; data can also have them."""
 
+HOPS = "hops"
+"""Column of rows with several retrievals: for each its query, and the places of what it found among the retrieved
+contexts, from 0; null for a passage that a reranker dropped. Readers of traces fill it."""
+
 QUESTION_KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
 """Columns of rows with questions that were written from an index, which other rows do not have."""
 

@@ -82,7 +82,7 @@ class Finding:
         of_judge: Function that returns facts on the judge for the report.
         provenance: Function that returns facts on what was evaluated for the report.
         rows: Function that returns a function from a row of the samples table to further values of the row in the
-            report, whose rows have these ids.
+            report, whose rows have these ids. The opened row shows its `parts`: titles, each with a list of items.
         blocks: Function that returns blocks for the terminal, below the lines.
         table: Function that returns a table for notebooks and other programs.
         recorded: Function that returns metrics over a part of the rows, for the history: column, value and summary.

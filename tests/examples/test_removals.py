@@ -134,6 +134,7 @@ ROOMS = {
         ),
     ),
     "chat-services": Room(("flows/chat_services",), ("recipients.apprise",)),
+    "hops": Room(("tasks/hops",), ("findings.hops",)),
     "kept-rows": Room(
         ("tasks/kept_rows", "deployments/kept_rows"),
         ("verbs.keep", "readers.kept"),
@@ -150,6 +151,7 @@ SHARED_TESTS = {
     "tests/flows/config/test_config_files.py": {"eval-hub"},
     "tests/tasks/figures/test_figures_finding.py": {"traces"},
     "tests/properties/test_written_is_read.py": {"questions", "traces"},
+    "tests/tasks/hops/test_recorded_hops.py": {"traces"},
     "tests/tasks/reports/exports/test_score_files.py": {"traces"},
     "tests/tasks/reports/exports/test_send_scores.py": {"traces"},
 }

@@ -46,6 +46,9 @@ LARGEST_DATA = 16_000_000
 
 BAD_ROWS_SHOWN = 200
 
+PARTS = "parts"
+"""Value of a row with what findings show when it is opened: titles, each with a list of items."""
+
 _STYLES = ("report.css",)
 _SCRIPTS = ("dom.js", "evidence.js", "table.js", "slices.js")
 _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -162,9 +165,11 @@ def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence
     room = LARGEST_DATA
     for tables in read_row_tables(folder, chosen):
         disagreeing = _disagreements(tables, contradicted)
+        found = [find(tables.sample) for find in values]
         more: dict[str, Any] = {"disagreements": disagreeing}
-        for find in values:
-            more |= find(tables.sample)
+        for each in found:
+            more |= each
+        more[PARTS] = [part for each in found for part in each.get(PARTS, ())]
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:

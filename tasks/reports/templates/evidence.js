@@ -34,6 +34,7 @@ function evidenceOf(row, metrics) {
     row.asked ? askedOf(row.asked) : null,
     row.conversation ? section("Reference", textOf(row.reference)) : h("div", { class: "halves" }, section("Answer", textOf(row.answer)), section("Reference", textOf(row.reference))),
     section("Scores", scoresOf(row, metrics)),
+    row.parts.map((part) => section(part.title, h("ol", { class: "part" }, part.items.map((item) => h("li", { dir: "auto" }, item))))),
     h(
       "div",
       { class: "columns" },

@@ -249,9 +249,11 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         is_only: True if the trace has no other row.
     """
     models = [part for part in parts if part.kind is Kind.LLM]
+    found_by: Sequence[Span] = parts
     passages = combine_passages(parts)
     if passages is None and is_only:
-        passages = combine_passages(tree.spans)  # the retriever may be beside the chain that has the answer
+        found_by = tree.spans  # the retriever may be beside the chain that has the answer
+        passages = combine_passages(found_by)
     if passages is not None:
         passages = order_as_prompted(passages, next((part.prompt for part in reversed(models) if part.prompt), None))
     answering = next((part for part in reversed(models) if part.answer and not part.failed), span)
@@ -262,6 +264,7 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         c.USER_INPUT: span.question,
         c.RESPONSE: span.answer,
         **_passage_columns(passages),
+        c.HOPS: list_hops(found_by, passages or ()) or None,
         c.SESSION_ID: _first(part.session for part in (span, *parts, *tree.spans)),
         c.EARLIER_TURNS: show_messages(replace(said, calls=(), fields={}) for said in earlier) or None,
         c.EARLIER_ANSWERS: [said.text for said in earlier if said.role is Role.ASSISTANT] or None,
@@ -287,25 +290,41 @@ def combine_passages(spans: Iterable[Span]) -> list[RetrievedPassage] | None:
     first. What a reranker returns takes the place of the passages it got: those that it recorded, or all so far.
     A retriever inside a retriever is a part of it.
     """
-    spans = list(spans)
-    steps = [span for span in spans if span.kind in _RETRIEVAL and span.passages is not None]
-    inside = _inside({span.span_id for span in steps}, spans)
-    steps = [span for span in steps if span.key not in inside or span.kind is Kind.RERANKER]
+    steps = _find_steps(spans)
     if not steps:
         return None
     found: list[RetrievedPassage] = []
-    for step in sorted(steps, key=lambda span: (_end(span), span.kind is Kind.RERANKER)):
+    for step in steps:
         passages = step.passages or []
         if step.kind is Kind.RERANKER:
             replaced = None if step.candidates is None else {_key(passage) for passage in step.candidates}
             found = [each for each in found if replaced is not None and _key(each) not in replaced]
-            found = [*_with_texts(passages, [*(step.candidates or ()), *_all_passages(steps)]), *found]
+            known = [*(step.candidates or ()), *(each for other in steps for each in other.passages or ())]
+            found = [*_with_texts(passages, known), *found]
         else:
             found = [*found, *passages]
     unique: dict[tuple[str | None, str | None], RetrievedPassage] = {}
     for passage in found:
         unique.setdefault(_key(passage), passage)
     return list(unique.values())
+
+
+def _find_steps(spans: Iterable[Span]) -> list[Span]:
+    """Return the retrievers and rerankers that recorded passages, in the order in which they ended."""
+    spans = list(spans)
+    steps = [span for span in spans if span.kind in _RETRIEVAL and span.passages is not None]
+    inside = _inside({span.span_id for span in steps}, spans)
+    steps = [span for span in steps if span.key not in inside or span.kind is Kind.RERANKER]
+    return sorted(steps, key=lambda span: (_end(span), span.kind is Kind.RERANKER))
+
+
+def list_hops(spans: Iterable[Span], passages: Iterable[RetrievedPassage]) -> list[dict[str, Any]]:
+    """Return each retrieval with its query and the places of its passages; empty if there are not several."""
+    places = {_key(passage): place for place, passage in enumerate(passages)}
+    steps = [step for step in _find_steps(spans) if step.kind is Kind.RETRIEVER]
+    found = [[places.get(_key(passage)) for passage in step.passages or ()] for step in steps]
+    hops = [{"query": step.question, "passages": each} for step, each in zip(steps, found, strict=True)]
+    return hops if len(hops) > 1 else []
 
 
 def _inside(outer: Collection[str], spans: Iterable[Span]) -> set[str]:
@@ -320,10 +339,6 @@ def _inside(outer: Collection[str], spans: Iterable[Span]) -> set[str]:
         if above in outer and above not in seen:
             found.add(span.key)
     return found
-
-
-def _all_passages(steps: Iterable[Span]) -> list[RetrievedPassage]:
-    return [passage for step in steps for passage in step.passages or ()]
 
 
 def _with_texts(passages: Iterable[RetrievedPassage], known: Iterable[RetrievedPassage]) -> list[RetrievedPassage]:

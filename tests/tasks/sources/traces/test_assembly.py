@@ -207,3 +207,17 @@ def test_a_turn_without_a_retriever_has_no_passages_of_another_turn() -> None:
     turns = [span(f"turn-{n}", "session", at=10 * n, question=f"{n}?", answer=f"{n}.") for n in (1, 2)]
     trace = assemble("t", [span("session"), *turns, search("search", "a", parent="turn-1", at=11)])
     assert [row.get("retrieved_contexts") for row in trace.rows] == [["a"], None]
+
+
+def test_several_retrievals_are_kept_apart() -> None:
+    first = search("first", "a", "b", at=1, question="Where?")
+    second = search("second", "b", "c", at=3, question="Who there?")
+    [row] = assemble("t", [ROOT, second, first]).rows
+    assert row["retrieved_contexts"] == ["a", "b", "c"]
+    assert row["hops"] == [{"query": "Where?", "passages": [0, 1]}, {"query": "Who there?", "passages": [1, 2]}]
+    rerank = search("rerank", "c", "a", kind=Kind.RERANKER, at=5)
+    [row] = assemble("t", [ROOT, first, second, rerank]).rows
+    assert row["retrieved_contexts"] == ["c", "a"]
+    assert [hop["passages"] for hop in row["hops"]] == [[1, None], [None, 0]]
+    [row] = assemble("t", [ROOT, first]).rows
+    assert "hops" not in row

@@ -1,0 +1,1 @@
+"""Tests of the hops of an answer: retrievals that follow one another."""
