@@ -9,7 +9,7 @@ and stays it until a person accepts another: a baseline that moves with every ru
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -72,9 +72,9 @@ def run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callabl
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
     done = _run_chain(reporter, monitored_run, evaluate)
-    if done.folder is not None:
-        reporter.send_results(done.folder)
-    return done
+    if done.folder is None:
+        return done
+    return replace(done, undelivered=(*done.undelivered, *reporter.send_results(done.folder)))
 
 
 def _run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:

@@ -16,7 +16,7 @@ class ChainResult:
             alarm. Superseded: a newer version is the baseline.
         folder: Run folder; None if nothing was evaluated.
         baseline: Version of the baseline before the run; None without one.
-        undelivered: A sentence for each recipient that has not accepted a message.
+        undelivered: A sentence for each recipient that has not accepted a message, and each sink that lacks results.
     """
 
     verdict: Verdict

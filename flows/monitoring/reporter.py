@@ -110,8 +110,7 @@ class Reporter:
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
         sent = self.report(incidents, alert if is_news else None)
         self._record_failure(reason, sent.undelivered)
-        if folder is not None:
-            self.send_results(folder)
+        unsent = () if folder is None else self.send_results(folder)
         if sent.is_silenced:
             error.add_note(SILENCED)
         elif is_news and not recipients_of(self.options.deploy.alerts):
@@ -120,6 +119,8 @@ class Reporter:
             error.add_note(REPORTED if is_news else REPORTED_BEFORE)
         for sentence in sent.undelivered:
             error.add_note(f"{NOT_DELIVERED}{sentence}")
+        for warning in unsent:
+            error.add_note(warning)
 
     def beat(self, undelivered: tuple[str, ...]) -> tuple[str, ...]:
         """Call the heartbeat monitor after a run that has finished, unless a message about it was not delivered.
@@ -141,10 +142,12 @@ class Reporter:
         run_logger().warning(warning)
         return (warning,)
 
-    def send_results(self, folder: Path) -> None:
-        """Send the results of the run to its sinks; the log of the flow run says what they do not accept."""
-        for warning in send_results(self.options, folder):
+    def send_results(self, folder: Path) -> tuple[str, ...]:
+        """Send the results of the run to its sinks, and return a warning for each that lacks some."""
+        warnings = send_results(self.options, folder)
+        for warning in warnings:
             run_logger().warning(warning)
+        return warnings
 
     def _error_alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
         about = (

@@ -26,7 +26,11 @@ def section(run: RunRecords) -> Sequence[Block]:
         (metric, f"{figure.rows:,}", *(_words(figure.quantiles[name]) for name in QUANTILES))
         for metric, figure in run.summary.find_all(FigureQuantiles).items()
     ]
-    heading = ("figure", "rows", *(f"{name}: {share:.0%} of the rows at most" for name, share in QUANTILES.items()))
+    heading = (
+        "figure",
+        "rows",
+        *(f"{name}: {share * 100:g} % of the rows at most" for name, share in QUANTILES.items()),
+    )
     return [Section(own("Figures of the system"), (make_table(heading, rows),))]
 
 

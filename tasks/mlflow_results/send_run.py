@@ -4,6 +4,7 @@ The run is found again by a tag with its id, and an assessment by the run and th
 twice changes nothing. Metrics have the time of the run: MLflow keeps one value per time.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -179,12 +180,16 @@ def _milliseconds(start: datetime, seconds: float = 0.0) -> int:
 
 @contextmanager
 def _settings(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the block, except for those that the user has set."""
+    """Set environment variables for the block, except for those that the user has set, and keep its log quiet."""
     added = {name: text for name, text in variables.items() if name not in os.environ}
     os.environ.update(added)
+    retries = logging.getLogger("urllib3.connectionpool")
+    level = retries.level
+    retries.setLevel(logging.ERROR)  # it would print each try
     try:
         yield
     finally:
+        retries.setLevel(level)
         for name in added:
             os.environ.pop(name, None)
 

@@ -105,7 +105,7 @@ class ListedVerb(TyperCommand):
         """Return the context of the verb's command for its arguments, or that of a further form which takes them."""
         command = self.load()
         if not {"--help", "-h"}.isdisjoint(args) and (form := _find_form(self.name)) is not None:
-            command.epilog = f"{command.epilog or ''}\n\n{form.summary}"
+            command.epilog = f"{form.summary}\n\n{command.epilog or ''}"
         try:
             return command.make_context(info_name, list(args), *others, **options)
         except Exception as refusal:

@@ -49,7 +49,7 @@ class Budget:
     @property
     def allowed(self) -> float:
         """The number of runs that may be bad."""
-        return self.share * (self.window or len(self.runs))
+        return round(self.share * (self.window or len(self.runs)), 9)
 
     @property
     def left(self) -> float:

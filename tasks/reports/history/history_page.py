@@ -6,7 +6,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError
-from tasks.documents.blocks import Items, Tone, own
+from tasks.documents.blocks import Items, own
 from tasks.documents.html import to_html
 from tasks.documents.timestamps import format_timestamp
 from tasks.findings.standing import Standing
@@ -71,7 +71,7 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
         raise ConfigError(f"the history has no run of {name!r}")
     view = history_view(name, runs, incidents, links) | {"compare": compare}
     due = [own(describe_availability(each)) for each in availability if each.due]
-    due += [own(each.sentence, Tone.BAD if each.problem else Tone.PLAIN) for each in standings]
+    due += [own(each.sentence) for each in standings]
     content = {
         "name": name,
         "version": version(),
