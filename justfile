@@ -55,7 +55,7 @@ test-served *options:
 test-simulations *options:
     pytest --numprocesses 2 --dist loadfile -m simulation tests/deployments tests/examples tests/flows tests/metric_core tests/tasks {{ options }}
 
-# Run all tests in copies without some findings and without the rooms behind doors, 20 minutes; options go to pytest
+# Run all tests in copies without each finding or room, some of them or all, 40 minutes; options go to pytest
 test-removals *options:
     pytest -m removal tests/examples {{ options }}
 

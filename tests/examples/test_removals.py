@@ -220,7 +220,7 @@ def test_without_all_rooms_the_example_is_evaluated(server_home: Path, tmp_path:
     assert not [verb for verb in ("questions", "job", "traces") if f"\n  {verb} " in printed]
 
 
-@pytest.mark.served
+@pytest.mark.removal
 @pytest.mark.parametrize("name", ROOMS)
 def test_without_a_room_the_example_is_evaluated(name: str, server_home: Path, tmp_path: Path) -> None:
     printed = check_that_the_rest_works(copy_without([ROOMS[name]], tmp_path / "copy"), server_home, tmp_path / "run")
@@ -229,7 +229,7 @@ def test_without_a_room_the_example_is_evaluated(name: str, server_home: Path, t
     assert {verb for verb in verbs if f"\n  {verb} " in printed} == verbs - gone
 
 
-@pytest.mark.served
+@pytest.mark.removal
 @pytest.mark.parametrize("name", ROOMS)
 def test_without_a_room_types_check_and_the_tests_of_the_others_pass(name: str, tmp_path: Path) -> None:
     copy = copy_without([ROOMS[name]], tmp_path / "copy", *BESIDE_PACKAGES)
