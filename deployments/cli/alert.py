@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from flows.alerting.delivery import Delivery
 
 app = VerbGroup(
-    help="Show, explain, acknowledge, close and silence open incidents.",
+    help="Show, acknowledge, close and silence open incidents.",
     invoke_without_command=True,
     no_args_is_help=True,
 )
@@ -77,7 +77,7 @@ def alert(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show, explain, acknowledge, close and silence open incidents."""
+    """Show, acknowledge, close and silence open incidents."""
     if explain is None:
         if context.invoked_subcommand is None:
             raise ConfigError("name a run with --explain, or a command: `assay alert --help` lists them")

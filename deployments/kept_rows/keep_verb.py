@@ -69,7 +69,7 @@ def keep(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Keep rows that went wrong in a test set, until rebuilds get them right.
+    """Keep rows that went wrong until rebuilds get them right.
 
     Rows that the set has already are brought up to date with what the run says of them. Texts are redacted by the
     redactor of the configuration.

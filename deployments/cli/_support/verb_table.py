@@ -33,7 +33,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     "Look": {
         "report": "Write the report of a run again, as one offline HTML file.",
         "history": "Show an evaluation over time, as text, JSON or a page.",
-        "export": "Write the scores of a run, or send them to an OTLP endpoint.",
+        "export": "Write the scores of a run, or send its results to a server.",
     },
     "People": {
         "label": "Draw rows or claims for people to label, or import labels.",
@@ -45,7 +45,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "serve": "Run evaluations on schedules and events until interrupted.",
         "deploy": "Deploy evaluations to a Prefect work pool.",
         "undeploy": "Remove deployments with their schedules and automations.",
-        "alert": "Show, explain, acknowledge, close and silence open incidents.",
+        "alert": "Show, acknowledge, close and silence open incidents.",
         "event": "Announce an event, such as a rebuilt index.",
     },
     "Servers and storage": {
