@@ -22,19 +22,37 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"]).removeprefix("Value error, ")
     place = problem["loc"]
-    schema = model.model_json_schema()
-    known = model.model_fields if len(place) == 1 else set(_siblings(place, schema)) or set(_nested(schema))
-    nearest = suggest_names(str(place[-1]), known, most=1)
+    schema, name = model.model_json_schema(), str(place[-1])
+    if len(place) > 1 and name in model.model_fields:
+        return f"there is no such option here; {name} stands at the top, above all tables"
+    known = model.model_fields if len(place) == 1 else set(_siblings(place, schema)) or set(_nested(schema)) - {name}
+    nearest = suggest_names(name, known, most=1)
     return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
 
 
 def _siblings(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the options in the same table; none if the path to it leads through a union."""
-    table: Mapping[str, Any] = schema
+    """Yield the names of the options in the same table, or in the tables of the same list."""
+    tables: list[Mapping[str, Any]] = [schema]
     for part in place[:-1]:
-        field = table.get("properties", {}).get(part, {})
-        table = schema.get("$defs", {}).get(str(field.get("$ref", "")).rpartition("/")[2], {})
-    yield from table.get("properties", {})
+        fields = (table.get("items", {}) if isinstance(part, int) else _field(table, part) for table in tables)
+        tables = [table for field in fields for table in _tables(field, schema)]
+    for table in tables:
+        yield from table.get("properties", {})
+
+
+def _field(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    field: Mapping[str, Any] = table.get("properties", {}).get(name, {})
+    return field
+
+
+def _tables(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the schemas that a field may have."""
+    if "$ref" in field:
+        yield schema.get("$defs", {}).get(str(field["$ref"]).rpartition("/")[2], {})
+    for each in field.get("anyOf", ()):
+        yield from _tables(each, schema)
+    if "items" in field:
+        yield field
 
 
 def _nested(schema: Mapping[str, Any]) -> Iterator[str]:
