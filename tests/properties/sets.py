@@ -116,6 +116,7 @@ EMPTY_SCORES = {
     "context_sufficiency": 0.0,
     "nv_response_groundedness": 0.0,
     "string_similarity": 1.0,
+    **dict.fromkeys(("latency", "tokens", "cost", "figure", "retrieved"), 0.0),
 }
 """The documented scores of a row in which everything is empty; all others have none."""
 

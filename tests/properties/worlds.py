@@ -61,6 +61,7 @@ class World:
     similarity: float | None = None
     picks: tuple[int | None, ...] = ()
     asker: tuple[str, ...] = ()
+    figure: float = 0.0
     absent: frozenset[str] = frozenset()
 
     @property
@@ -81,6 +82,7 @@ class World:
             **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
             **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
             "extras": {
+                **dict.fromkeys(("latency", "tokens", "cost", "priority"), self.figure),
                 "asker": list(self.asker),
                 "acl": [list(context.acl) for context in self.contexts],
                 "retrieved_context_dates": [f"2024-01-{day:02}" for day in range(1, len(self.contexts) + 1)],
@@ -203,6 +205,7 @@ def worlds(draw: st.DrawFn, support: st.SearchStrategy[float] = PROBABILITY, lea
         similarity=draw(st.floats(-1, 1, allow_subnormal=False)),
         picks=tuple(draw(st.lists(st.integers(0, 9), min_size=5, max_size=5))),
         asker=draw(_GROUPS),
+        figure=draw(st.floats(-1, 1e6)),
     )
 
 
