@@ -192,14 +192,19 @@ def _limit_leads(sums: Floats, counts: Floats, reach: float, error: float, seed:
 def _expect_luck(sums: Floats, counts: Floats, seed: int = SEED) -> float:
     """Return how far chance lifts the highest of the means above the truth, if the runs are truly equal.
 
+    Rows are drawn again with replacement: near the end of the range, chance has less room upwards than downwards.
+
     >>> noise = np.random.default_rng(1).standard_normal((400, 2))  # two means with a standard error of 0.05
     >>> round(_expect_luck(noise, np.ones(400)), 2)
     0.03
     """
-    means = sums.sum(axis=0) / counts.sum()
-    pull = (sums - counts[:, None] * means) / counts.sum()
-    noise = pull.T @ pull * (len(counts) / max(len(counts) - 1, 1))
-    if np.abs(noise).max() < _ROUNDING:
+    means, units = sums.sum(axis=0) / counts.sum(), len(counts)
+    pull = (sums - counts[:, None] * means) / counts.sum() * np.sqrt(units / max(units - 1, 1))
+    if np.abs(pull).max() < _ROUNDING:
         return 0.0
-    drawn = np.random.default_rng(seed).multivariate_normal(np.zeros(len(means)), noise, _DRAWS, method="eigh")
+    generator = np.random.default_rng(seed)
+    if units > _MOST_UNITS:
+        drawn = generator.multivariate_normal(np.zeros(len(means)), pull.T @ pull, _PERMUTATIONS, method="eigh")
+    else:
+        drawn = generator.multinomial(units, np.full(units, 1 / units), size=_PERMUTATIONS) @ pull
     return float(drawn.max(axis=1).mean())
