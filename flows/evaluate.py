@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
@@ -107,7 +108,7 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
         BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
-    return _evaluate_config(config, RunSubject.of_run(index, version))
+    return _evaluate_as(config, lambda: plan_run(config), RunSubject.of_run(index, version))
 
 
 def evaluate_plan(plan: RunPlan) -> Evaluation:
@@ -121,24 +122,24 @@ def evaluate_plan(plan: RunPlan) -> Evaluation:
     @stop_at_budget
     def run(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
         del config  # the plan of which is made
-        subject = RunSubject.of_run(index, version)
-        with failure_in_metrics_file(plan.monitoring, subject):
-            evaluation = _evaluate_plan(plan, subject)
-        return evaluation.refuse_failures()
+        return _evaluate_as(plan.monitoring, lambda: plan, RunSubject.of_run(index, version))
 
     planned: Any = with_function(evaluate, run)
     return outlive(lambda: planned(plan.record))
 
 
-def _evaluate_config(config: RunConfig, subject: RunSubject, before: Sequence[HasEntry] = ()) -> Evaluation:
-    with failure_in_metrics_file(config, subject):
-        evaluation = _evaluate_plan(plan_run(config), subject, before)
+def _evaluate_as(
+    options: MonitoringOptions,
+    make_plan: Callable[[], RunPlan],
+    subject: RunSubject,
+    before: Sequence[HasEntry] = (),
+) -> Evaluation:
+    with (
+        failure_in_metrics_file(options, subject),
+        start_run(make_plan(), spent_so_far, subject=subject, before=before) as run,
+    ):
+        evaluation = _evaluate(run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
-
-
-def _evaluate_plan(plan: RunPlan, subject: RunSubject, before: Sequence[HasEntry] = ()) -> Evaluation:
-    with start_run(plan, spent_so_far, subject=subject, before=before) as run:
-        return _evaluate(run)
 
 
 def _evaluate(run: Run) -> Evaluation:
@@ -214,7 +215,7 @@ def run_evaluation(
     @crash_without_server
     @stop_at_budget
     def run(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
-        return _evaluate_config(config, RunSubject.of_run(index, version), before)
+        return _evaluate_as(config, lambda: plan_run(config), RunSubject.of_run(index, version), before)
 
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
