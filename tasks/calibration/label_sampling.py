@@ -76,6 +76,13 @@ class DrawnSample:
     frame: str
     whole: str = ""
 
+    @property
+    def drawn(self) -> tuple[tuple[str, float | None, str | None], ...]:
+        """Digest of each item, its probability and its stratum, in order."""
+        nothing = (None,) * len(self.items)
+        digests = (item.digest for item in self.items)
+        return tuple(zip(digests, self.probabilities or nothing, self.strata or nothing, strict=True))
+
     @cached_property
     def digest(self) -> str:
         """Digest of the whole sample: items, probabilities and strata."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,6 +55,10 @@ def _check_time(text: str) -> str:
     return text
 
 
+LabelTime: TypeAlias = Annotated[str, AfterValidator(_check_time)]
+"""Time of an answer, in ISO 8601."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredLabel:
     """An item of a page, with what a person said about it.
@@ -73,7 +77,7 @@ class StoredLabel:
     item: Annotated[str, Field(min_length=1)]
     annotator: Annotated[str, Field(pattern=r"\S", max_length=200)]
     label: Annotated[float, Field(allow_inf_nan=False)] | None
-    labelled_at: Annotated[str, AfterValidator(_check_time)] | None
+    labelled_at: LabelTime | None
     sample: str
     frame: str
     probability: Annotated[float, Field(gt=0, le=1)] | None

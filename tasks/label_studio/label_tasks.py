@@ -7,19 +7,18 @@ probabilities are therefore read from the tasks as they were written.
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from xml.sax.saxutils import quoteattr
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from metric_core.errors import SourceError
 from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
 from tasks.calibration.label_items import read_texts
 from tasks.calibration.label_sampling import DrawnSample
-from tasks.calibration.label_store import LabelPageFacts
+from tasks.calibration.label_store import LabelPageFacts, LabelTime
 from tasks.reports.labels.label_page import LabelPage
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.atomic_files import write_output
@@ -75,16 +74,11 @@ class _Person(BaseModel):
     email: str = ""
 
 
-def _check_time(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
-
-
 class _Annotation(BaseModel):
     completed_by: int | _Person
     result: list[_Result]
     was_cancelled: bool = False
-    updated_at: Annotated[str, AfterValidator(_check_time)]
+    updated_at: LabelTime
 
     @property
     def annotator(self) -> str:
@@ -123,21 +117,9 @@ def write_tasks(run: FinishedRun, sample: DrawnSample, page: LabelPage, out: Pat
         RunFolderError: A file cannot be written.
     """
     answers = {name: value for _, name, value in page.answers}
-    texts = read_texts(run, sample.items)
-    probabilities = sample.probabilities or (None,) * len(sample.items)
-    strata = sample.strata or (None,) * len(sample.items)
-    drawn = tuple(zip((item.digest for item in sample.items), probabilities, strata, strict=True))
-    facts = LabelPageFacts(
-        run=run.run_id,
-        metric=page.metric,
-        sample=sample.digest,
-        frame=sample.frame,
-        is_final=False,
-        answers=tuple(sorted(answers.values())),
-        items=drawn,
-    )
-    tasks = []
-    for item, (digest, probability, stratum) in zip(sample.items, drawn, strict=True):
+    texts, facts = read_texts(run, sample.items), page.facts(run, sample)
+    of_page, tasks = facts.digest, []
+    for item, (digest, probability, stratum) in zip(sample.items, sample.drawn, strict=True):
         shown = texts[item.key]
         about = _Item(
             item=digest,
@@ -148,7 +130,7 @@ def write_tasks(run: FinishedRun, sample: DrawnSample, page: LabelPage, out: Pat
             sample=facts.sample,
             frame=facts.frame,
             answers=answers,
-            page=facts.digest,
+            page=of_page,
         )
         passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(shown.passages, start=1))
         fields = {**{name: getattr(shown, name) or "" for name in _TEXTS}, "passages": passages}
@@ -199,18 +181,19 @@ def read_labels(tasks: Path, exports: Sequence[Path]) -> ReadLabels:
         raise SourceError(f"{tasks} has tasks of {len(facts)} samples, wanted those of one, as they were written")
     run, metric, sample, frame, answers = facts.pop()
     page = LabelPageFacts(run, metric, sample, frame, False, answers, drawn)
-    if {each.page for each in items} != {page.digest}:
+    digest = page.digest
+    if {each.page for each in items} != {digest}:
         raise SourceError(f"{tasks} is not as it was written: tasks were removed or changed; write it again")
     given: dict[str, dict[str, tuple[float | None, str]]] = {}
     for path in exports:
         for task in _read(path, _LABELLED, "an export of Label Studio, in the format JSON"):
-            if task.data.assay.page != page.digest:
+            if task.data.assay.page != digest:
                 raise SourceError(f"{path} has tasks that are not in {tasks}: name the file that was imported there")
             for name, label, time in _labels_of(task, path):
                 labels = given.setdefault(name, {})
                 if time > labels.get(task.data.assay.item, (None, ""))[1]:
                     labels[task.data.assay.item] = (label, time)
-    common = {**asdict(page), "page": page.digest, "answers": [*answers]}
+    common = {**asdict(page), "page": digest, "answers": [*answers]}
     del common["items"]
     lines = [
         {**common, **_line(item, labels.get(item[0], (None, None))), "annotator": name}

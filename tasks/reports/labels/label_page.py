@@ -55,6 +55,22 @@ class LabelPage:
             raise ConfigError(f"grades on a page are keys from 0 to {_HIGHEST_KEY}, got {low:g} to {high:g}")
         return [(str(grade), str(grade), float(grade)) for grade in range(int(low), int(high) + 1)]
 
+    def facts(self, run: FinishedRun, sample: DrawnSample) -> LabelPageFacts:
+        """Return the facts by which an import finds that items of a sample are missing or changed.
+
+        Raises:
+            ConfigError: Grades have no keys.
+        """
+        return LabelPageFacts(
+            run=run.run_id,
+            metric=self.metric,
+            sample=sample.digest,
+            frame=sample.frame,
+            is_final=bool(self.given),
+            answers=tuple(sorted(value for *_, value in self.answers)),
+            items=sample.drawn,
+        )
+
 
 def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out: Path) -> None:
     """Write the page of a sample.
@@ -66,29 +82,21 @@ def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out
     texts = read_texts(run, sample.items)
     rows: dict[LabelTexts, int] = {}
     items: list[dict[str, Any]] = []
-    for number, item in enumerate(sample.items):
+    for item, (digest, probability, stratum) in zip(sample.items, sample.drawn, strict=True):
         shown = texts[item.key]
         row = LabelTexts("", shown.question, "", shown.passages, shown.answer, shown.reference)
         items.append(
             {
-                "item": item.digest,
+                "item": digest,
                 "row": rows.setdefault(row, len(rows)),
                 "ask": shown.ask or page.ask,
                 "claim": shown.claim,
-                "probability": None if sample.probabilities is None else sample.probabilities[number],
-                "stratum": None if sample.strata is None else sample.strata[number],
-                "given": list(page.given.get(item.digest, {}).items()),
+                "probability": probability,
+                "stratum": stratum,
+                "given": list(page.given.get(digest, {}).items()),
             }
         )
-    facts = LabelPageFacts(
-        run=run.run_id,
-        metric=page.metric,
-        sample=sample.digest,
-        frame=sample.frame,
-        is_final=bool(page.given),
-        answers=tuple(sorted(value for *_, value in page.answers)),
-        items=tuple((each["item"], each["probability"], each["stratum"]) for each in items),
-    )
+    facts = page.facts(run, sample)
     exported: dict[str, Any] = {"sample": facts.sample, "frame": facts.frame, "run": facts.run, "metric": facts.metric}
     exported |= {"is_final": facts.is_final, "labels": facts.answers, "page": facts.digest}
     data = {**exported, "answers": page.answers, "items": items}
