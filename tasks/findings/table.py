@@ -226,6 +226,16 @@ def standings_of(runs: Sequence[PastRun], now: datetime) -> Iterator[Standing]:
         runs: Runs of the evaluation, oldest first.
         now: The present.
     """
+    for standing in _find_standings(runs):
+        yield from standing(runs, now)
+
+
+def has_standings(runs: Sequence[PastRun]) -> bool:
+    """Return whether a finding tells how an evaluation stands, which its last run with a result decides."""
+    return bool(_find_standings(runs))
+
+
+def _find_standings(runs: Sequence[PastRun]) -> list[Callable[[Sequence[PastRun], datetime], Iterable[Standing]]]:
     last = next((run for run in reversed(runs) if run.has_result), None)
-    for finding in () if last is None else find_in((last.details,)):
-        yield from () if finding.standing is None else finding.standing(runs, now)
+    found = () if last is None else find_in((last.details,))
+    return [finding.standing for finding in found if finding.standing is not None]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tasks.findings.standing import Standing
-from tasks.findings.table import standings_of
+from tasks.findings.table import has_standings, standings_of
 from tasks.history.catalogue import Catalogue
 
 DAYS = 366
@@ -17,4 +17,7 @@ def read_standings(catalogue: Catalogue, name: str) -> tuple[Standing, ...]:
         ConfigError: The history cannot be read.
     """
     now = datetime.now(UTC)
-    return tuple(standings_of(catalogue.runs(name, since=now - timedelta(days=DAYS)), now))
+    since = now - timedelta(days=DAYS)
+    if not has_standings(catalogue.runs(name, since=since, metrics=False)):
+        return ()  # without reading the metrics, which are most of the history
+    return tuple(standings_of(catalogue.runs(name, since=since), now))

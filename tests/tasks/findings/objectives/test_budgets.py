@@ -105,6 +105,16 @@ def test_without_objectives_nothing_stands() -> None:
     assert list(standings_of([], START)) == []
 
 
+def test_without_objectives_the_metrics_of_the_history_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue(str(tmp_path / "history.db"))
+    catalogue.add(replace(night(0), created=datetime.now(START.tzinfo), details=RunDetails()))
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.history.catalogue._read_metrics", None)
+        assert read_standings(catalogue, "support") == ()
+
+
 @pytest.mark.parametrize(
     "text", ["faithfulness", "faithfulness > 0.8 in 2 of 3", "f >= x in 2 of 3", "f >= 1 in 4 of 3"]
 )
