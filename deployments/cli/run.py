@@ -21,11 +21,12 @@ from deployments.cli._support.run_lines import (
     usage_lines,
 )
 from deployments.cli._support.verb import VerbGroup
+from deployments.cli.example import EXAMPLES, write_examples
 from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
-from metric_core.errors import FailedCellsError
+from metric_core.errors import ConfigError, FailedCellsError
 from metric_core.records import Direction
 from tasks.documents.blocks import Line, own
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
@@ -50,6 +51,7 @@ app = VerbGroup()
 _EXAMPLES = """Examples:
 
 \b
+assay run --example
 assay run answers.jsonl
 assay run assay.toml --limit 20 --out runs/trial
 assay run log.csv --column-map prompt=user_input,gold=reference
@@ -60,12 +62,19 @@ assay run answers.jsonl --judge http://localhost:8000/v1
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Explain scores and judge at length; show Prefect's log on stderr.")
 ]
+Example = Annotated[
+    bool, typer.Option("--example", help="Evaluate the example, written to examples/ as by `assay example`.")
+]
 
 
 @app.command(epilog=_EXAMPLES)
 @with_config
-def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
+def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False, example: Example = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""
+    if example and config.source is not None:
+        raise ConfigError(f"--example is a source, and {config.source} another: leave out one of them")
+    if example:
+        config = config.model_copy(update={"source": str(write_examples(EXAMPLES))})
     plan = plan_run(config)
     open_judges(plan)
     starting = start_server(assay_home())

@@ -23,6 +23,7 @@ TOP_LEVEL = {
         "LICENSE",
         "llms.txt",
         "README.md",
+        "RELEASING.md",
         "SECURITY.md",
     ),
     *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
