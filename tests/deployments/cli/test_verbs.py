@@ -165,7 +165,7 @@ def test_help_begins_with_five_options_and_shows_the_others_on_request(assay: As
     short, everything = assay("run", "--help").out, assay("run", "--help-all").out
     first = ["--metrics", "--judge", "--limit", "--column-map", "--out"]
     flags = re.findall(r"^  (?:-\w, )?(--[\w-]+)", short, re.MULTILINE)
-    assert flags == [*first, "--json", "--verbose", "--help-all", "--help"]
+    assert flags == [*first, "--json", "--verbose", "--example", "--help-all", "--help"]
     places = [everything.index(f"\n{heading}:") for heading in ("Start here", "Options", "Data", "Scores")]
     assert places == sorted(places)
     headings = re.split(r"\n(?=[A-Z][a-z ]+:\n)", everything)
