@@ -102,7 +102,7 @@ def _read_samples(run: RunRecords, row_ids: Iterable[str]) -> Iterator[Sample]:
 def _read_judged(run: RunRecords, row_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return the first pair of passages of each row that the judge found to disagree."""
     asked = [each.key for each in run.record.metrics if each.name == CONTEXT_CONFLICT.name and each.parameters["pairs"]]
-    if not asked:
+    if not (asked and row_ids):
         return {}
     is_found = pc.field("metric").isin(asked) & (pc.field("value") == YES) & pc.field(ROW_ID).isin(row_ids)
     path = run.folder / STAGES / f"{Stage.RATINGS}.parquet"

@@ -90,9 +90,10 @@ def test_passages_that_only_the_judge_finds_to_disagree_are_shown(run: Run, tmp_
     script = [{"kind": kind, "answer": "no"}, {"kind": kind, "texts": said[:2], "answer": "yes"}]
     (tmp_path / "script.json").write_text(json.dumps(script), encoding="utf-8")
     judge = {"backend": "scripted", "script": str(tmp_path / "script.json")}
-    found = run(
-        [{"retrieved_contexts": said}, {"retrieved_contexts": said[1:]}], "context_conflict(pairs=3)", judge=judge
-    )
+    metric = "context_conflict(pairs=3)"
+    found = run([{"retrieved_contexts": said}, {"retrieved_contexts": said[1:]}], metric, judge=judge)
     assert [*lines(found)] == ["passages disagree in 1 of 2 rows"]
     places = [f"{said[0]} (passage 1)", f"{said[1]} (passage 2)"]
     assert cells(section(found)) == [["row-0", *places, "the judge found this"]]
+    clean = run([{"retrieved_contexts": said[1:]}], metric, judge=judge)
+    assert (*lines(clean), *section(clean)) == ()
