@@ -115,9 +115,10 @@ browser:
 test-browser *options:
     pytest -m browser tests/browser {{ options }}
 
-# Render the screenshots of the documentation
+# Render the screenshots of the documentation, and the recording of a terminal
 pictures:
     python -m tests.browser.pictures
+    python -m tests.browser.terminal_recording
 
 # Build the judge for tests without a GPU: vLLM for CPUs and a tiny model, in the user's cache (4 GB, minutes)
 judge-cpu:

@@ -1,6 +1,7 @@
 """`assay run`: evaluate a source and print the summary."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -130,6 +131,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     run = RunRecords(record, summary, folder.path)
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True), *cautions_of(run)])
+    print_lines(stdout, lines_of(run, "headline"))
     print_table(stdout, summary_table(summary))
     print_lines(stdout, _lines(run))
     print_document(stdout, [*blocks_of(run)])
@@ -140,6 +142,9 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report")
     stdout.print(f"report: {shorten_path(folder.report)}")
+    if stdout.is_terminal:
+        shown = shlex.quote(shorten_path(folder.path))
+        stdout.print(f"next: assay report {shown} --open, assay label {shown}")
 
 
 def _run_json(evaluation: "Evaluation", record: RunRecord, summary: RunSummary) -> dict[str, Any]:
