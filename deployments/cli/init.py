@@ -128,7 +128,8 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
 
 def _option_lines(everything: bool) -> list[str]:
     """Return the options in the order of their groups: single values first, then the tables with defaults."""
-    lines, tables = [], []
+    lines: list[str] = []
+    tables = []
     left_out = 0
     for option in declarations(RunConfig):
         name = option.place[0]
