@@ -13,6 +13,7 @@ from tasks.rows.places import Places
 from tasks.rows.row_digests import digest_rows, row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows, bounds_from
 from tasks.rows.table_store import Samples
 
 Given: TypeAlias = Callable[[RowStore, Stage, pa.Array], Places]
@@ -45,6 +46,33 @@ def look_up(plan: EnginePlan, store: RowStore, number: int, samples: Samples, gi
             places = places.fill(positions, store.find(stage, step.recipe, keys))
         shard.places[stage], known[stage] = places, ~places.missing
     return shard
+
+
+def read_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[dict[Stage, StageRows]]:
+    """Yield the results that the missing stages of each shard read, if all of a stage are stored.
+
+    Args:
+        shards: Packed shards, in the order in which they are computed.
+
+    Raises:
+        AssayError: A segment cannot be read.
+    """
+    read = [
+        {stage for each in shard.missing for stage in plan.steps[each].reads} - {*shard.missing, Stage.SAMPLES}
+        for shard in shards
+    ]
+    tables = {
+        stage: store.read_shards(
+            stage, [shard.places[stage] for shard, own in zip(shards, read, strict=True) if stage in own]
+        )
+        for stage in set().union(*read)
+    }
+    for shard, own in zip(shards, read, strict=True):
+        places = {stage: shard.places[stage] for stage in own}
+        yield {
+            stage: StageRows(next(tables[stage]), bounds_from(placed.count), placed.digests)
+            for stage, placed in places.items()
+        }
 
 
 def pack_shards(shards: Sequence[Shard], rows: int) -> Iterator[Shard]:

@@ -108,16 +108,7 @@ class RowStore:
             placed = placed.fill(lost, Places.nothing(int(lost.sum())))
         return placed.looked_up()
 
-    def append(  # noqa: PLR0913 what a segment is made of
-        self,
-        stage: Stage,
-        recipe: str | None,
-        rows: StageRows,
-        keys: Digests,
-        usage: StageUsage,
-        *,
-        compacted: bool = False,
-    ) -> Places:
+    def append(self, stage: Stage, recipe: str | None, rows: StageRows, keys: Digests, usage: StageUsage) -> Places:
         """Store the results of samples as a segment, and return their locations.
 
         A result with a failed answer is not found later.
@@ -125,7 +116,6 @@ class RowStore:
         Args:
             recipe: Everything but the input tables that determined the results; None for results that are never found.
             usage: Cost of computing all of them.
-            compacted: True for results that were stored before, in several segments.
 
         Raises:
             AssayError: The segment cannot be written.
@@ -138,7 +128,6 @@ class RowStore:
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
             samples=len(rows),
             usage=cached_usage(usage),
-            compacted=compacted,
         )
         folder = recipe_folder(self._root, stage, recipe)
         if self._read_only:
@@ -170,6 +159,12 @@ class RowStore:
         """
         return self._reader.read(stage, placed, columns)
 
+    def read_shards(
+        self, stage: Stage, shards: Sequence[Places], columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of shards as `read` returns them. Each segment is read once, in any order of the rows."""
+        return self._reader.read_shards(stage, shards, columns)
+
     def read_rows(self, stage: Stage, placed: Places) -> StageRows:
         """Return results, in the order of their samples.
 
@@ -200,15 +195,6 @@ class RowStore:
             if samples and (note := self._note_of(segment)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
-
-    def count_compacted(self, placed: Places) -> int:
-        """Return the number of segments of results that were stored before, in several segments.
-
-        Args:
-            placed: Locations of the rows.
-        """
-        notes = map(self._note_of, placed.segments)
-        return sum(note is not None and note.compacted for note in notes)
 
     def _note_of(self, segment: Segment) -> SegmentNote | None:
         """Return the metadata of a segment, read first if another process has written it; None if it has no index."""

@@ -60,7 +60,6 @@ class SegmentNote(BaseModel):
         recipe: Everything but the input tables that determined the rows.
         samples: Number of samples, including those that are not in the index.
         usage: Cost of finding the results of all samples.
-        compacted: True for rows that were stored before, in several segments.
         size: Size of the Parquet file in bytes.
     """
 
@@ -70,7 +69,6 @@ class SegmentNote(BaseModel):
     schema_version: int
     samples: int
     usage: StageUsage
-    compacted: bool = False
     size: int = 0
     file_digest: str = ""
 
