@@ -26,13 +26,9 @@ from tasks.rows.shard import Shard
 from tasks.rows.table_store import Samples
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
-from tasks.runtime.threads import map_threads
 
 _Start: TypeAlias = Callable[[Shard], Callable[[], Shard]]
 """Starts the computation of a shard, and returns a function that waits for its results and returns the shard."""
-
-LOOKUPS_AT_ONCE = 8
-"""Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
 _FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)
 """Work for the report of a run with new answers: more than half a second of CPU time."""
@@ -68,7 +64,7 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     """
     plan = engine_plan(run)
     store = RowStore(plan.tables)
-    shards = map_threads(lambda each: look_up(plan, store, *each, given), list(enumerate(samples)), LOOKUPS_AT_ONCE)
+    shards = look_up(plan, store, samples, given)
     usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
     if any(shard.missing for shard in shards):
         packed = [*pack_shards(shards, plan.shard_rows)]

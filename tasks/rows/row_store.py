@@ -108,6 +108,11 @@ class RowStore:
             placed = placed.fill(lost, Places.nothing(int(lost.sum())))
         return placed.looked_up()
 
+    def rest(self, stage: Stage, recipe: str) -> None:
+        """Give back the memory of the index of a recipe, which is read from temporary files where it is needed."""
+        with self._lock:
+            self._known(stage, recipe).keys.rest()
+
     def append(self, stage: Stage, recipe: str | None, rows: StageRows, keys: Digests, usage: StageUsage) -> Places:
         """Store the results of samples as a segment, and return their locations.
 
@@ -231,7 +236,9 @@ class RowStore:
                 keys.append(segment.index.keys)
                 parts.append(_places(Segment(path), segment.index))
         if parts:
-            known.keys.add(np.concatenate(keys), Places.concat(parts))
+            joined = np.concatenate(keys), Places.concat(parts)
+            del segments, segment, keys, parts  # large, and sorting takes as much again
+            known.keys.add(*joined)
         return known
 
     def _verify(self, known: _Recipe, placed: Places) -> None:

@@ -164,7 +164,7 @@ def run_small(
     """
     store, asked = store or RowStore(plan.tables), Asked()
     refs = write_shards(plan, rows)
-    shards = [look_up(plan, store, number, ref, given) for number, ref in enumerate(refs)]
+    shards = look_up(plan, store, refs, given)
     usages = dict.fromkeys(plan.steps, StageUsage())
     for shard in pack_shards(shards, plan.shard_rows):
         with open_schedule(plan, RowStore(plan.tables) if elsewhere else store, 3) as schedule:

@@ -1,0 +1,47 @@
+"""Keep arrays in temporary files that are mapped into memory, so that the system can take their memory back."""
+
+import mmap
+from collections.abc import Sequence
+from tempfile import TemporaryFile
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAPPED_BYTES = 1 << 18
+"""Size of an array from which on it is moved to a file."""
+
+
+class MappedArrays:
+    """Arrays in temporary files. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._maps: WeakSet[mmap.mmap] = WeakSet()
+
+    @property
+    def files(self) -> int:
+        """The number of files whose arrays are in use."""
+        return len(self._maps)
+
+    def move(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the concatenation of arrays, read-only; a large one is in a file."""
+        size = sum(part.nbytes for part in parts)
+        if size < MAPPED_BYTES:
+            return np.concatenate(parts)
+        with TemporaryFile() as file:
+            for part in parts:
+                file.write(np.ascontiguousarray(part).view(np.uint8).data)
+            file.flush()
+            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        self._maps.add(mapped)
+        return np.frombuffer(mapped, parts[0].dtype)
+
+    def move_each(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return equal arrays, which lie one after the other in a file if they are large together."""
+        return np.split(self.move(parts), np.cumsum([*map(len, parts)])[:-1]) if parts else []
+
+    def rest(self) -> None:
+        """Give back the memory of what has been read; it is read again where it is needed."""
+        for mapped in [*self._maps]:
+            mapped.madvise(mmap.MADV_DONTNEED)
