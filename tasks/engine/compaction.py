@@ -6,7 +6,6 @@ from tasks.engine.stage_step import EnginePlan
 from tasks.rows.row_digests import row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
-from tasks.rows.stage_rows import StageRows, bounds_from
 
 MAX_SEGMENTS = 8
 """Segments in which the results of a stage may lie, however few shards there are."""
@@ -28,7 +27,8 @@ def compact(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> None:
         used = {segment for placed in places for segment in placed.segments}
         if step.recipe is None or len(used) <= max(MAX_SEGMENTS, SEGMENTS_A_SHARD * len(shards)):
             continue
-        for shard, placed, table in zip(shards, places, store.read_shards(stage, places), strict=True):
+        for shard, rows in zip(shards, store.read_shards(stage, places), strict=True):
             keys = row_keys(step.recipe, [shard.digests_of(earlier) for earlier in step.reads])
-            rows = StageRows(table, bounds_from(placed.count), placed.digests)
-            shard.places[stage] = store.append(stage, step.recipe, rows, keys, store.usage_of(stage, placed))
+            shard.places[stage] = store.append(
+                stage, step.recipe, rows, keys, store.usage_of(stage, shard.places[stage])
+            )

@@ -15,7 +15,7 @@ from tasks.rows.places import Places
 from tasks.rows.row_digests import Digests, digest_rows, row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
-from tasks.rows.stage_rows import StageRows, bounds_from
+from tasks.rows.stage_rows import StageRows
 from tasks.rows.table_store import Samples
 from tasks.runtime.threads import map_threads
 
@@ -39,7 +39,7 @@ def look_up(plan: EnginePlan, store: RowStore, samples: Sequence[Samples], given
         AssayError: The samples cannot be read.
     """
     arrays = MappedArrays()
-    digests = arrays.move_each(map_threads(_digest, samples, LOOKUPS_AT_ONCE))
+    digests = arrays.move(map_threads(_digest, samples, LOOKUPS_AT_ONCE))
     positions = np.arange(max(map(len, digests), default=0))
     shards = [
         Shard(number, (each,), ((number, positions[: len(own)]),), own, {})
@@ -86,18 +86,14 @@ def read_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> It
         {stage for each in shard.missing for stage in plan.steps[each].reads} - {*shard.missing, Stage.SAMPLES}
         for shard in shards
     ]
-    tables = {
+    rows = {
         stage: store.read_shards(
             stage, [shard.places[stage] for shard, own in zip(shards, read, strict=True) if stage in own]
         )
-        for stage in set().union(*read)
+        for stage in set[Stage]().union(*read)
     }
-    for shard, own in zip(shards, read, strict=True):
-        places = {stage: shard.places[stage] for stage in own}
-        yield {
-            stage: StageRows(next(tables[stage]), bounds_from(placed.count), placed.digests)
-            for stage, placed in places.items()
-        }
+    for own in read:
+        yield {stage: next(rows[stage]) for stage in own}
 
 
 def pack_shards(shards: Sequence[Shard], rows: int) -> Iterator[Shard]:

@@ -83,7 +83,7 @@ class RunTables:
             for samples in self.samples:
                 yield samples.read(columns)
         else:
-            yield from self.store.read_shards(stage, self.places[stage], columns)
+            yield from (rows.table for rows in self.store.read_shards(stage, self.places[stage], columns))
 
     def write(self, stage: Stage, path: str) -> None:
         """Write the table of a stage into a Parquet file, a row group per shard.

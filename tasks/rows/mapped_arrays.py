@@ -14,34 +14,26 @@ MAPPED_BYTES = 1 << 18
 
 
 class MappedArrays:
-    """Arrays in temporary files. May be used from several threads."""
+    """Arrays in temporary files."""
 
     def __init__(self) -> None:
-        self._maps: WeakSet[mmap.mmap] = WeakSet()
+        self.maps: WeakSet[mmap.mmap] = WeakSet()
+        """The files whose arrays are in use."""
 
-    @property
-    def files(self) -> int:
-        """The number of files whose arrays are in use."""
-        return len(self._maps)
-
-    def move(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the concatenation of arrays, read-only; a large one is in a file."""
+    def move(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return equal arrays, which must not be changed; they lie one after the other in a file if they are large together."""
         size = sum(part.nbytes for part in parts)
         if size < MAPPED_BYTES:
-            return np.concatenate(parts)
+            return [*parts]
         with TemporaryFile() as file:
             for part in parts:
                 file.write(np.ascontiguousarray(part).view(np.uint8).data)
             file.flush()
             mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        self._maps.add(mapped)
-        return np.frombuffer(mapped, parts[0].dtype)
-
-    def move_each(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return equal arrays, which lie one after the other in a file if they are large together."""
-        return np.split(self.move(parts), np.cumsum([*map(len, parts)])[:-1]) if parts else []
+        self.maps.add(mapped)
+        return np.split(np.frombuffer(mapped, parts[0].dtype), np.cumsum([*map(len, parts)])[:-1])
 
     def rest(self) -> None:
         """Give back the memory of what has been read; it is read again where it is needed."""
-        for mapped in [*self._maps]:
+        for mapped in [*self.maps]:
             mapped.madvise(mmap.MADV_DONTNEED)

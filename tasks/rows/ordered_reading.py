@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from tempfile import TemporaryFile
-from typing import IO, Self
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -41,52 +41,35 @@ def read_in_order(decode: Callable[[Segment], pa.Table], shards: Sequence[Places
     by_segment, ends = np.lexsort((batch, segment)), np.cumsum(np.bincount(segment, minlength=len(segments)))
     decoded = 0
     with ExitStack() as files:
-        waiting: dict[int, _WaitingRows] = {}
+        waiting: dict[int, tuple[IO[bytes], pa.RecordBatchStreamWriter]] = {}
         for number in range(batches[-1] + 1):
             first, last = np.searchsorted(batches, [number, number + 1]).tolist()
             own = slice(bounds[first], bounds[last])
-            pieces = waiting.pop(number).read() if number in waiting else []
+            pieces = _read_back(*waiting.pop(number)) if number in waiting else []
             while decoded <= segment[own].max(initial=-1):
                 table = decode(segments[decoded]) if decoded else table
                 chosen = by_segment[ends[decoded - 1] if decoded else 0 : ends[decoded]]
-                parts = np.split(chosen, np.flatnonzero(np.diff(batch[chosen])) + 1)
-                for part in filter(len, parts):
-                    piece, later = _take(table, start[part], count[part]), int(batch[part[0]])
-                    if later == number:
-                        pieces.append(piece)
-                    else:
-                        if later not in waiting:
-                            waiting[later] = files.enter_context(_WaitingRows(piece.schema))
-                        waiting[later].add(piece)
+                for part in filter(len, np.split(chosen, np.flatnonzero(np.diff(batch[chosen])) + 1)):
+                    later = int(batch[part[0]])
+                    if later > number and later not in waiting:
+                        file = files.enter_context(TemporaryFile())
+                        waiting[later] = file, pa.ipc.new_stream(file, table.schema)
+                    add = waiting[later][1].write_table if later > number else pieces.append
+                    add(_take(table, start[part], count[part]))
                 decoded += 1
-            begins = np.empty(bounds[last] - bounds[first], np.int64)
             order = np.argsort(segment[own], kind="stable")
-            begins[order] = np.cumsum(count[own][order]) - count[own][order]
+            begins = (np.cumsum(count[own][order]) - count[own][order])[np.argsort(order)]
             ordered = _take(pa.concat_tables(pieces or [table.slice(0, 0)]), begins, count[own])
             for begin, end in pairwise((rows[first : last + 1] - rows[first]).tolist()):
                 yield ordered.slice(begin, end - begin)
 
 
-class _WaitingRows:
-    """Rows of a later batch, in a temporary file."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._file: IO[bytes] = TemporaryFile()  # noqa: SIM115 closed at the end of the block
-        self._writer = pa.ipc.new_stream(self._file, schema)
-        self.add = self._writer.write_table
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def read(self) -> list[pa.Table]:
-        """Return the rows, in the order in which they were added, and free the file."""
-        self._writer.close()
-        self._file.seek(0)
-        with self._file as file, pa.ipc.open_stream(file) as reader:
-            return [reader.read_all()]
+def _read_back(file: IO[bytes], writer: pa.RecordBatchStreamWriter) -> list[pa.Table]:
+    """Return the rows in a temporary file, in the order in which they were written, and free the file."""
+    writer.close()
+    file.seek(0)
+    with file:
+        return [pa.ipc.open_stream(file).read_all()]
 
 
 def _join(

@@ -88,7 +88,7 @@ class Places:
     def move(parts: Sequence["Places"], arrays: MappedArrays) -> list["Places"]:
         """Return the same locations in mapped arrays, which take little memory."""
         names = ("segment", "start", "count", "digests")
-        columns = [arrays.move_each([getattr(part, name) for part in parts]) for name in names]
+        columns = [arrays.move([getattr(part, name) for part in parts]) for name in names]
         return [Places(part.segments, *moved) for part, *moved in zip(parts, *columns, strict=True)]
 
     def looked_up(self) -> "Places":

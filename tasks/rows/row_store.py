@@ -166,9 +166,14 @@ class RowStore:
 
     def read_shards(
         self, stage: Stage, shards: Sequence[Places], columns: Sequence[str] | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of shards as `read` returns them. Each segment is read once, in any order of the rows."""
-        return self._reader.read_shards(stage, shards, columns)
+    ) -> Iterator[StageRows]:
+        """Yield the results of shards as `read_rows` returns them. Each segment is read once, in any order of the rows.
+
+        Args:
+            columns: Columns to read; None for all of the schema.
+        """
+        for placed, table in zip(shards, self._reader.read_shards(stage, shards, columns), strict=True):
+            yield StageRows(table, bounds_from(placed.count), placed.digests)
 
     def read_rows(self, stage: Stage, placed: Places) -> StageRows:
         """Return results, in the order of their samples.

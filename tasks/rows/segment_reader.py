@@ -57,8 +57,7 @@ class SegmentReader:
         Raises:
             AssayError: A segment is missing, damaged, unreachable, or of another schema version.
         """
-        (table,) = self.read_shards(stage, [placed], columns, keep=True)
-        return table
+        return next(self.read_shards(stage, [placed], columns, keep=True))
 
     def read_shards(
         self, stage: Stage, shards: Sequence[Places], columns: Sequence[str] | None = None, *, keep: bool = False
@@ -68,8 +67,7 @@ class SegmentReader:
         Args:
             keep: True to keep the segments in memory for the next call.
         """
-        missing = sum(int(placed.missing.sum()) for placed in shards)
-        if missing:
+        if missing := sum(int(placed.missing.sum()) for placed in shards):
             raise ValueError(f"{missing} of the rows of {stage} to read are missing")
         if not any(placed.segments for placed in shards):
             return repeat(add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns), len(shards))

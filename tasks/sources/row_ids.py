@@ -26,7 +26,9 @@ class RowIds:
     def __init__(self, column: str | None, where: Callable[[int], str]) -> None:
         self.column = column
         self._where = where
-        self._numbers, self._repeats = DigestTable(), DigestTable()
+        self._numbers = DigestTable()
+        self._rows = 0
+        self._repeats: dict[str, int] = {}
 
     def from_value(self, value: Any, number: int) -> str:
         """Return the id in the id column as text.
@@ -40,9 +42,8 @@ class RowIds:
             row_id = as_id(value)
         except InvalidRowError as invalid:
             raise InvalidRowError(invalid.problem, self.column) from None
-        first = self._numbers.setdefault(
-            hashlib.blake2b(row_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), number
-        )
+        digest = hashlib.blake2b(row_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        first = self._numbers.setdefault(digest, number)
         if first != number:
             raise InvalidRowError(
                 f"the id {row_id!r} is a duplicate, first used in {self._where(first)}", self.column, DUPLICATE_HINT
@@ -52,10 +53,11 @@ class RowIds:
     def from_content(self, values: Mapping[str, object]) -> str:
         """Return an id derived from the content of a row; repeated rows get -2, -3 and so on."""
         digest = sample_digest(values)
-        key = bytes.fromhex(digest)
-        count = self._repeats.setdefault(key, 0) + 1
-        self._repeats[key] = count
-        return digest if count == 1 else f"{digest}-{count}"
+        self._rows += 1
+        if self._numbers.setdefault(bytes.fromhex(digest), self._rows) == self._rows:
+            return digest
+        self._repeats[digest] = count = self._repeats.get(digest, 1) + 1
+        return f"{digest}-{count}"
 
 
 def sample_digest(values: Mapping[str, object]) -> str:

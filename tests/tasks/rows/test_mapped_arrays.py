@@ -17,19 +17,19 @@ def test_moved_arrays_are_equal(lengths: Sequence[int], monkeypatch: pytest.Monk
     arrays = MappedArrays()
     for kind in (np.dtype(np.int32), DIGEST):
         parts = [np.arange(4 * length, dtype=np.int32).view(kind)[::-1] for length in lengths]
-        moved = arrays.move_each(parts)
+        moved = arrays.move(parts)
         arrays.rest()
         assert [each.tobytes() for each in moved] == [part.tobytes() for part in parts]
         assert [each.dtype for each in moved] == [kind] * len(lengths)
-    assert arrays.move_each([]) == []
+    assert arrays.move([]) == []
 
 
 def test_what_nobody_uses_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped_arrays, "MAPPED_BYTES", 1)
     arrays = MappedArrays()
-    first, second = arrays.move([np.arange(5)]), arrays.move([np.arange(7)])
-    assert arrays.files == 2
+    (first,), (second,) = arrays.move([np.arange(5)]), arrays.move([np.arange(7)])
+    assert len(arrays.maps) == 2
     del first
     gc.collect()
-    assert arrays.files == 1
+    assert len(arrays.maps) == 1
     assert second.sum() == 21

@@ -13,5 +13,3 @@ def test_the_first_number_of_a_digest_stays() -> None:
     table = DigestTable()
     assert [table.setdefault(digest, number) for number, digest in enumerate(digests)] == list(range(5001))
     assert [table.setdefault(digest, 0) for digest in digests] == list(range(5001))
-    table[digests[7]] = 9
-    assert [table.setdefault(digest, 0) for digest in digests[6:9]] == [6, 9, 8]
