@@ -2,6 +2,7 @@
 
 import mmap
 from collections.abc import Sequence
+from ctypes import CDLL
 from tempfile import TemporaryFile
 from typing import Any
 from weakref import WeakSet
@@ -21,7 +22,7 @@ class MappedArrays:
         """The files whose arrays are in use."""
 
     def move(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return equal arrays, which must not be changed; they lie one after the other in a file if they are large together."""
+        """Return equal arrays, which must not be changed; those that are large together are in one file."""
         size = sum(part.nbytes for part in parts)
         if size < MAPPED_BYTES:
             return [*parts]
@@ -37,3 +38,5 @@ class MappedArrays:
         """Give back the memory of what has been read; it is read again where it is needed."""
         for mapped in [*self.maps]:
             mapped.madvise(mmap.MADV_DONTNEED)
+        if (trim := getattr(CDLL(None), "malloc_trim", None)) is not None:
+            trim(0)  # the C library of most Linux systems keeps what was freed
