@@ -161,7 +161,7 @@ class _Bench:
         """Run the command over these rows and print its line.
 
         Args:
-            changed: Whether one row in a hundred has other texts.
+            changed: True if one row in a hundred has other texts.
             seed: Number of the order of the rows; None for that of their ids.
             beta: Parameter of the formula of a metric.
         """

@@ -10,8 +10,8 @@ from tasks.rows.shard import Shard
 MAX_SEGMENTS = 8
 """Segments in which the results of a stage may lie, however few shards there are."""
 
-SEGMENTS_A_SHARD = 2
-"""Segments per shard in which they may lie: most of what is read is then still in use."""
+SEGMENTS_A_SHARD = 4
+"""Segments per shard in which they may lie, on average."""
 
 
 def compact(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> None:

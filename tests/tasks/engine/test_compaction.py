@@ -82,6 +82,6 @@ def test_many_segments_per_shard_are_stored_together(tmp_path: Path) -> None:
     plan = make_plan(str(tmp_path), shard_rows=1)
     rows = {f"r{number}": f"word{number}" for number in range(2 * MAX_SEGMENTS)}
     run_small(plan, rows)
-    run = run_small(make_plan(str(tmp_path), shard_rows=4), rows)
-    assert [run.segments(stage) for stage in STAGES] == [[1] * 4, [1] * 4]
+    run = run_small(make_plan(str(tmp_path), shard_rows=MAX_SEGMENTS), rows)
+    assert [run.segments(stage) for stage in STAGES] == [[1, 1], [1, 1]]
     assert run.table(Stage.CLAIMS).equals(claims_table(rows).combine_chunks())
