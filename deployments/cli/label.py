@@ -70,7 +70,7 @@ def label(
         ),
     ] = None,
     ask: Annotated[
-        str | None, typer.Option("--ask", help="Question about each row. Default: by the metric's description.")
+        str | None, typer.Option("--ask", help="Question about each row. Default: that of the metric.")
     ] = None,
     span: Range = None,
     annotators: Annotated[
@@ -162,8 +162,8 @@ def _divide(sample: DrawnSample, pages: int, overlap: int) -> list[DrawnSample]:
 
 
 def _default_question(run: FinishedRun, metric: str) -> str:
-    summaries = {each.key: each.summary or metric for each in run.record.metrics}
-    return f"Is this row good, judged by: {summaries[metric]}"
+    found = next(each for each in run.record.metrics if each.key == metric)
+    return found.question or f"Does this row deserve a high score? {found.summary or metric}"
 
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:

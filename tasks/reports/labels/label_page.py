@@ -15,8 +15,7 @@ from metric_core.errors import ConfigError
 from tasks.calibration.label_items import LabelTexts, read_texts
 from tasks.calibration.label_sampling import DrawnSample
 from tasks.calibration.label_store import LabelPageFacts
-from tasks.reports.page import render_page
-from tasks.reports.run.report_page import script_json
+from tasks.reports.page import render_page, script_json
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.release import version
