@@ -121,6 +121,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     run = RunRecords(record, summary, folder.path)
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True), *cautions_of(run)])
+    print_lines(stdout, lines_of(run, "lead"))
     print_table(stdout, summary_table(summary))
     print_lines(stdout, _lines(run))
     print_document(stdout, [*blocks_of(run)])

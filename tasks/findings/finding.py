@@ -72,6 +72,7 @@ class Finding:
         summary: Types of its entries in summary.json.
         count: Function that returns its entries of summary.json.
         lines: Function that returns lines for the terminal.
+        lead: Function that returns lines that stand before the means.
         details: Function that returns lines for a terminal with `--verbose`.
         caution: Function that returns a warning that report, terminal and alerts show before anything else.
         header: Function that returns a part of the report's header.
@@ -103,6 +104,7 @@ class Finding:
     summary: tuple[type[HasEntry], ...] = ()
     count: Callable[[WrittenRows], Iterable[HasEntry | None]] | None = None
     lines: Lines = no_lines
+    lead: Lines = no_lines
     details: Lines = no_lines
     caution: Callable[[RunRecords], Caution | None] | None = None
     header: Callable[[RunRecords], Templated | None] | None = None
