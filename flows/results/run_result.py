@@ -50,7 +50,7 @@ class RunResult:
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metrics of summary.json: mean, interval, and the counts scored, undefined and failed."""
+        """The metrics of summary.json: scored, undefined and failed rows, with mean and interval in `distribution`."""
         return {metric.metric: asdict(metric) for metric in self._summary.metrics}
 
     @cached_property

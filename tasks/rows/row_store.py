@@ -14,6 +14,7 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
+from fsspec.core import strip_protocol
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
@@ -299,7 +300,7 @@ class RowStore:
         return location if is_local(self._fs) else str(self._fs.unstrip_protocol(location))
 
     def _location(self, url: str) -> str:
-        return str(self._fs._strip_protocol(url))  # noqa: SLF001 fsspec has no public method for this
+        return str(strip_protocol(url))
 
 
 def _places(segment: Segment, index: SegmentIndex) -> Places:

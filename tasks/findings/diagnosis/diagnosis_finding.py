@@ -29,7 +29,7 @@ def count(rows: WrittenRows) -> Iterator[DiagnosisCounts]:
     yield count_diagnoses(rows.folder, rows.requests, rows.groups, is_served=is_served)
 
 
-def lead(run: RunRecords) -> Iterator[str]:
+def headline(run: RunRecords) -> Iterator[str]:
     """Yield how many answers are good, how many key points they state, and whose fault the others are."""
     found = run.summary.find(DiagnosisCounts)
     if (diagnosis := diagnosis_line(found)) is not None:
@@ -102,7 +102,7 @@ def lost_points(pair: RunPair, left_out: Collection[str]) -> Mapping[str, tuple[
 FINDING = Finding(
     summary=(DiagnosisCounts,),
     count=count,
-    lead=lead,
+    headline=headline,
     details=details,
     header=header,
     filter=class_filter,

@@ -76,3 +76,9 @@ def test_what_cannot_be_drawn_is_a_message(
     done = assay("label", run, *ABOUT, "--out", str(tmp_path / "label.html"), *options)
     assert (done.code, words in done.err) == (2, True), done.err
     assert not (tmp_path / "label.html").exists()
+
+
+def test_a_run_alone_is_enough_for_a_page(assay: Assay, run: str, tmp_path: Path) -> None:
+    done = assay("label", run, "--out", str(tmp_path / "label.html"))
+    assert "--metric faithfulness --import FILE" in " ".join(done.err.split())
+    assert len(data_of(tmp_path / "label.html")["items"]) == 40  # fewer rows than are drawn by default
