@@ -18,7 +18,7 @@ from tasks.calibration.label_sampling import USUAL_BUDGET, DrawnSample, SampleOp
 from tasks.calibration.run_labels import Disagreement
 from tasks.reports.exports.score_tables import guess_format, write_export
 from tasks.reports.exports.scored_rows import is_judged
-from tasks.reports.labels.label_page import LabelPage, write_label_page
+from tasks.reports.labels.label_page import LabelPage, question_of, write_label_page
 from tasks.runs.finished_run import FinishedRun
 
 app = VerbGroup()
@@ -121,7 +121,7 @@ def label(
     is_final = disagreement is Disagreement.PEOPLE
     page = LabelPage(
         metric=metric,
-        ask=ask or _default_question(finished, metric),
+        ask=ask or question_of(finished, metric),
         span=parse_span(span),
         given=given_labels(sample.items) if is_final else {},
     )
@@ -183,11 +183,6 @@ def _divide(sample: DrawnSample, pages: int, overlap: int) -> list[DrawnSample]:
             )
         )
     return found
-
-
-def _default_question(run: FinishedRun, metric: str) -> str:
-    found = next(each for each in run.record.metrics if each.key == metric)
-    return found.question or f"Does this row deserve a high score? {found.summary or metric}"
 
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 NOISE = list(folders.METRICS).index("noise_sensitivity")
-IDLE = "tbody:not([aria-busy])"
+IDLE = "table.rows > tbody:not([aria-busy])"
 FAITHFULNESS = list(folders.METRICS).index("faithfulness")
 
 

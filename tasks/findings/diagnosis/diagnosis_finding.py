@@ -30,7 +30,7 @@ def count(rows: WrittenRows) -> Iterator[DiagnosisCounts]:
 
 
 def headline(run: RunRecords) -> Iterator[str]:
-    """Yield how many answers are good, how many key points they state, and which part lost the others."""
+    """Yield how many answers are good, how many key points they state, and whose fault the others are."""
     found = run.summary.find(DiagnosisCounts)
     if (diagnosis := diagnosis_line(found)) is not None:
         yield f"diagnosis: {diagnosis}"

@@ -109,7 +109,7 @@ def gate_blocks(comparison: RunComparison) -> Iterator[Block]:
         words = own(f"{len(passed):,} of {len(gate.checks):,} rules passed")
         yield Section(words, (_checks(passed),), is_folded=True, is_long=len(passed) > MOST_PASSED)
     if (needed := undecided_sentence(gate)) is not None:
-        yield Line(own(needed, Tone.UNSURE))
+        yield Line(own(needed), is_strong=True)
     yield Line(own(level_sentence(gate), Tone.MUTED))
     if gate.left_out:
         yield Items(tuple(gate.left_out), Tone.MUTED)

@@ -71,6 +71,12 @@ class LabelPage:
         )
 
 
+def question_of(run: FinishedRun, metric: str) -> str:
+    """Return what people are asked about a row by default, a yes to which is a high score."""
+    found = next(each for each in run.record.metrics if each.key == metric)
+    return found.question or f"Does this row deserve a high score? {found.summary or metric}"
+
+
 def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out: Path) -> None:
     """Write the page of a sample.
 
