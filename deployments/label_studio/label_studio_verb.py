@@ -12,7 +12,7 @@ from deployments.cli.calibrate import Range, parse_span
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.label_sampling import SampleOptions, draw_sample
+from tasks.calibration.label_sampling import USUAL_BUDGET, SampleOptions, draw_sample
 from tasks.label_studio.label_tasks import read_labels, write_labels, write_tasks
 from tasks.reports.labels.label_page import LabelPage
 from tasks.runs.finished_run import FinishedRun
@@ -30,7 +30,12 @@ def label_studio() -> None:
 def write(
     run: RunFolder,
     metric: Annotated[str, typer.Option("--metric", "-m", help="Metric that the labels are about.")],
-    budget: Annotated[int, typer.Option("--budget", "-n", min=1, help="Number of rows or claims to draw.")] = 100,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget", "-n", min=1, help=f"Number of rows or claims to draw. Default: {USUAL_BUDGET}, or all of fewer."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File of the tasks.")] = Path("tasks.json"),
     claims: Annotated[bool, typer.Option("--claims", help="Label single claims or passages.")] = False,
     active: Annotated[bool, typer.Option("--active", help="Draw more where the judge is unsure.")] = False,

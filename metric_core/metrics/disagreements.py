@@ -128,6 +128,7 @@ def _stale_answer(_: MetricRequest, evidence: Evidence) -> Score:
 CONTEXT_CONFLICT = Metric(
     name="context_conflict",
     summary="Whether two retrieved contexts give different values for the same thing; lower is better.",
+    question="Do two passages give different values for the same thing?",
     source=_SOURCE,
     family="disagreements",
     columns=constant(columns.RETRIEVED_CONTEXTS),
@@ -163,6 +164,7 @@ CONTEXT_CONFLICT = Metric(
 STALE_ANSWER = Metric(
     name="stale_answer",
     summary="Whether the response follows the older of two contexts that disagree; lower is better.",
+    question="Does the answer follow the older of two passages that disagree?",
     source=_SOURCE,
     family="disagreements",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),

@@ -144,6 +144,7 @@ def test_declarations_hold_together() -> None:
         by_forms = metric.question_kinds == (QuestionKind.REFUSAL,)  # the one rating that needs no language model
         assert metric.language_model == (metric.ratings is not None and not by_forms), metric
         assert metric.summary.endswith("."), metric
+        assert metric.question.endswith("?") or metric.question in {"", "{definition}"}, metric
         assert metric.name == metric.name.casefold(), metric
 
 
