@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
@@ -313,12 +313,14 @@ def report_judged(half: int, judge: str, count: int) -> Iterator[str]:
     yield "| set | rows | forged | flagged by values | flagged with the judge | asked |\n|---|---|---|---|---|---|\n"
     for name in ("rgb_en_fact", "ramdocs"):
         table = pq.read_table(DATA / "noise_sensitivity.parquet", columns=[*_READ, "dataset", "group_id"]).to_pylist()
-        distinct = {
-            row["group_id"]: row for row in table if row["dataset"] == name and half_of(row["group_id"]) == half
-        }
+        of_set = [row for row in table if row["dataset"] == name and half_of(row["group_id"]) == half]
+        distinct = {(_is_forged(row), row["group_id"]): row for row in reversed(of_set)}
         rows = [
-            {"id": group, **{column: row[column] for column in _READ[:2]}, "forged": _is_forged(row)}
-            for group, row in [*distinct.items()][:count]
+            {"id": f"{group}, {is_forged}", **{column: row[column] for column in _READ[:2]}, "forged": is_forged}
+            for wanted in (True, False)
+            for (is_forged, group), row in islice(
+                (each for each in distinct.items() if each[0][0] == wanted), count // 2
+            )
         ]
         flagged: dict[str, dict[str, bool]] = {}
         for metric in ("context_conflict", "context_conflict(pairs=6)"):

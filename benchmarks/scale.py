@@ -3,6 +3,7 @@
     python benchmarks/scale.py tasks                    # CPU and memory per Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
     python -m benchmarks.scale workers --engine ray     # one and two workers with a judge that takes 200 ms
+    python -m benchmarks.scale order --rows 80000       # results of a stage read in order, and in another order
 
 `tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
 seconds vary less than wall time on a shared machine. They include the processes that a run starts and waits for: the
@@ -40,12 +41,14 @@ _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In 
 def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tasks", "workers"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers")
+    parser.add_argument("what", choices=["tasks", "workers", "order"])
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers, 80,000 for order")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
-    if options.what == "tasks":
+    if options.what == "order":
+        measure_order(options.rows or 80_000)
+    elif options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
     else:
         measure_workers(options.rows or 720, options.engine)
@@ -91,6 +94,49 @@ def measure_workers(rows: int, engine: str) -> None:
         _run_measured([ASSAY, "server", "stop"], folder)
     print(f"{engine}: two workers take {seconds['one'] / seconds['two']:.2f} times as much as one")
     print(f"the same scores: {len(set(scores.values())) == 1}")
+
+
+def measure_order(rows: int) -> None:
+    """Print the cost of looking up and reading the results of a stage, in the order of the rows and in another one."""
+    import numpy as np  # noqa: PLC0415 the other measurements do not need the package
+    import pyarrow as pa  # noqa: PLC0415
+
+    from metric_core.stages import Stage  # noqa: PLC0415
+    from tasks.rows import segment_reader  # noqa: PLC0415
+    from tasks.rows.computed_tables import RunTables  # noqa: PLC0415
+    from tasks.rows.records import build_table  # noqa: PLC0415
+    from tasks.rows.row_store import RowStore  # noqa: PLC0415
+    from tasks.rows.stage_rows import StageRows  # noqa: PLC0415
+    from tasks.runtime.usage import StageUsage  # noqa: PLC0415
+
+    opened: list[str] = []
+    open_stored = segment_reader.open_stored
+
+    def count(path: str, *others: Any) -> Any:
+        opened.append(path)
+        return open_stored(path, *others)
+
+    segment_reader.open_stored = count
+    stage, recipe, keys = Stage.QUESTIONS, "benchmark", []
+    with tempfile.TemporaryDirectory() as root:
+        for first in range(0, rows, 1000):
+            ids = [f"r{number}" for number in range(first, min(rows, first + 1000))]
+            cells = {"noncommittal": False, "status": "answered"}
+            records = [{"row_id": row, "k": k, "text": f"{row} {k} " * 30, **cells} for row in ids for k in range(3)]
+            found = StageRows.from_table(stage, build_table(stage, records), pa.array(ids))
+            keys.append(found.digests)
+            RowStore(root).append(stage, recipe, found, found.digests, StageUsage())
+        stored, other = np.concatenate(keys), np.random.default_rng(1).permutation(rows)
+        for name, order in (("in order", np.arange(rows)), ("in another order", other)):
+            opened.clear()
+            store, started = RowStore(root), time.process_time()
+            shards = [store.find(stage, recipe, stored[order[first:][:1000]]) for first in range(0, rows, 1000)]
+            found_at = time.process_time()
+            read = sum(table.num_rows for table in RunTables(store, [], {stage: shards}, {}).shards(stage))
+            print(
+                f"{rows:,} rows {name}: looked up in {found_at - started:.2f} s of CPU, {read:,} results read in "
+                f"{time.process_time() - found_at:.2f} s from {len(opened):,} segments"
+            )
 
 
 def _row(number: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
-from tasks.engine.lookup import Given, look_up, pack_shards
+from tasks.engine.lookup import Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import SHARD_TASK, start_shard
@@ -26,13 +26,9 @@ from tasks.rows.shard import Shard
 from tasks.rows.table_store import Samples
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
-from tasks.runtime.threads import map_threads
 
 _Start: TypeAlias = Callable[[Shard], Callable[[], Shard]]
 """Starts the computation of a shard, and returns a function that waits for its results and returns the shard."""
-
-LOOKUPS_AT_ONCE = 8
-"""Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
 _FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)
 """Work for the report of a run with new answers: more than half a second of CPU time."""
@@ -68,11 +64,12 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     """
     plan = engine_plan(run)
     store = RowStore(plan.tables)
-    shards = map_threads(lambda each: look_up(plan, store, *each, given), list(enumerate(samples)), LOOKUPS_AT_ONCE)
+    shards = look_up(plan, store, samples, given)
     usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
     if any(shard.missing for shard in shards):
-        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run.plan, plan, store, shards) as start:
-            for shard in _compute(pack_shards(shards, plan.shard_rows), start, max_concurrent_shards(run.plan.storage)):
+        packed = [*pack_shards(shards, plan.shard_rows)]
+        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run.plan, plan, store, packed) as start:
+            for shard in _compute(packed, start, max_concurrent_shards(run.plan.storage)):
                 shard.give_back(shards)
                 for stage, usage in shard.usages.items():
                     usages[stage] += usage
@@ -106,11 +103,12 @@ def _compute(shards: Iterable[Shard], start: _Start, limit: int) -> Iterator[Sha
 def _open_engine(run: RunPlan, plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[_Start]:
     """Yield the function that starts the computation of a shard, in this process or in another one."""
     if run.storage.runner.engine == "threads":
+        known = read_known(plan, store, shards)
         with open_schedule(plan, store, run.storage.stages_at_once) as schedule:
-            yield partial(start_shard, schedule=schedule)
+            yield lambda shard: start_shard(shard, schedule, next(known))
         return
     rows = Counter[Stage]()
-    for shard in pack_shards(shards, plan.shard_rows):
+    for shard in shards:
         rows.update(dict.fromkeys(shard.missing, len(shard)))
     for stage in plan.steps:
         progress.advance(stage, 0, rows[stage])
