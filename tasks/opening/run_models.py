@@ -13,7 +13,6 @@ from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import AssayError, ConfigError
 from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
-from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import CascadeRule, PanelJudge
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
@@ -88,6 +87,8 @@ class RunModels:
         by_group = {group: open_panel(judge, judge.panel) for group, judge in settings.judge.by_group.items()}
         sentences = None
         if needs_sentences(default, by_group):
+            from tasks.models.judges.builtin.sentence_claims import SentenceClaims  # noqa: PLC0415 compiles patterns
+
             sentences = SentenceClaims(partial(load_pipeline, settings.language))
         is_routed = bool(by_group) or sentences is not None
         routed = RoutedJudge(default, by_group, sentences) if is_routed else default
