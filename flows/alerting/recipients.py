@@ -32,6 +32,7 @@ from flows.config.alert_options import (
 from tasks.plugins.instantiate import instantiate
 from tasks.plugins.load_object import Group
 from tasks.runtime.atomic_files import append_whole
+from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
 from tasks.runtime.http_errors import name_http_error
@@ -297,7 +298,7 @@ def default_file() -> FileRecipient:
 
 
 def _client() -> httpx.Client:
-    return httpx.Client(timeout=_SECONDS)
+    return httpx.Client(timeout=_SECONDS, verify=trusted_certificates())
 
 
 def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = None) -> str:

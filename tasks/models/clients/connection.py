@@ -20,6 +20,7 @@ from tasks.models.clients.request_trace import is_traced, note_requests
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation
+from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.http_bodies import ACCEPTED
 from tasks.runtime.proxies import SOCKS, proxy_for
 from tasks.runtime.retry import retry_async
@@ -264,11 +265,13 @@ async def _open(
 
 def _connector(socks_proxy: str | None) -> TCPConnector:
     if socks_proxy is None:
-        return TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+        return TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=trusted_certificates())
     from aiohttp_socks import ProxyConnector  # noqa: PLC0415 seldom needed
 
     url = socks_proxy.replace("socks5h://", "socks5://", 1)
-    connector: TCPConnector = ProxyConnector.from_url(url, rdns=True, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+    connector: TCPConnector = ProxyConnector.from_url(
+        url, rdns=True, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=trusted_certificates()
+    )
     return connector
 
 
