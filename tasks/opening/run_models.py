@@ -40,6 +40,7 @@ _RUNS = 8
 """Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
 
 T = TypeVar("T")
+M = TypeVar("M", SingleJudgeSettings, EmbedderSettings)
 
 
 class RunModels:
@@ -58,6 +59,8 @@ class RunModels:
         self._read_only = read_only
         self._opened: dict[Hashable, Any] = {}
         self._lock = RLock()
+        self.processes: int | None = None
+        """Number of processes that share the servers of the run; None if this one has them alone, or does not know."""
 
     def select(self, settings: Settings) -> Models:
         """Return the models that settings name, without opening them."""
@@ -143,7 +146,8 @@ class RunModels:
 
         if settings.facts.is_served:
             key = ("embedder", settings, cache)
-            embedder = self._open_once(key, lambda: open_embedder(settings, self._memory(cache)))
+            shared = _share(settings, self.processes)
+            embedder = self._open_once(key, lambda: open_embedder(shared, self._memory(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
@@ -154,7 +158,7 @@ class RunModels:
             partial(load_pipeline, settings.language),
             self._memory(settings.cache),
         )
-        return open_judge(judge, helpers)
+        return open_judge(_share(judge, self.processes), helpers)
 
     def _memory(self, cache: str | None) -> ServedModels:
         return ServedModels(cache, self._tables, self._read_only)
@@ -253,6 +257,14 @@ def _connect_cache(cache: str | None) -> None:
     """Connect the cache, which the judge asks as soon as its server has replied."""
     with suppress(Exception):  # whoever asks the cache reports its errors
         open_cache(cache).database.read(lambda _connection: None)
+
+
+def _share(model: M, processes: int | None) -> M:
+    """Return a model with the part of its server's requests in flight that one of several processes has."""
+    if model.server is None or processes is None:
+        return model
+    part = max(1, model.server.concurrency // processes)
+    return model.model_copy(update={"server": model.server.model_copy(update={"concurrency": part})})
 
 
 def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:
