@@ -263,8 +263,8 @@ def _share(model: M, processes: int | None) -> M:
     """Return a model with the part of its server's requests in flight that one of several processes has."""
     if model.server is None or processes is None:
         return model
-    part = max(1, model.server.concurrency // processes)
-    return model.model_copy(update={"server": model.server.model_copy(update={"concurrency": part})})
+    server = model.server.model_copy(update={"concurrency": model.server.share(processes)})
+    return model.model_copy(update={"server": server})
 
 
 def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:

@@ -17,7 +17,7 @@ def trusted_certificates() -> ssl.SSLContext:
 @lru_cache(maxsize=2)
 def _read(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     found = ssl.get_default_verify_paths()
-    if found.cafile is not None or found.capath is not None:
+    if any((found.cafile, found.capath)):
         return ssl.create_default_context()
     import certifi  # noqa: PLC0415 comes with httpx
 
