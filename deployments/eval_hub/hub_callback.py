@@ -13,8 +13,8 @@ import httpx
 from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import JobSpec
 from metric_core.errors import AssayError
-from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.proxies import is_loopback
+from tasks.runtime.trust import trusted_certificates
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of the pod's service account, which has its token, namespace and certificates; it need not exist."""

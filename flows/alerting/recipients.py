@@ -32,12 +32,12 @@ from flows.config.alert_options import (
 from tasks.plugins.instantiate import instantiate
 from tasks.plugins.load_object import Group
 from tasks.runtime.atomic_files import append_whole
-from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
 from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.jsonl_text import to_json_lines
 from tasks.runtime.smtp import CONFIRMATION_SECONDS, SECONDS, SmtpServer, send_mail
+from tasks.runtime.trust import trusted_certificates
 from tasks.runtime.writable import check_file
 
 _SECONDS = 15.0

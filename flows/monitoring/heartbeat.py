@@ -3,10 +3,10 @@
 import httpx
 
 from metric_core.errors import ConfigError
-from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.credentials import is_reference, read_secret
 from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.retry import Backoff, retry
+from tasks.runtime.trust import trusted_certificates
 
 _SECONDS = 10.0
 _TRIES = 4

@@ -30,7 +30,7 @@ _ONE_AT_A_TIME = Lock()
 
 @dataclass(frozen=True, slots=True)
 class WorkerTerms:
-    """What the process of a run tells those that compute its shards.
+    """Terms of the process of a run for those that compute its shards.
 
     Args:
         processes: Number of the processes; each has this part of the requests in flight of each server.

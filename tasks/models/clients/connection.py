@@ -20,10 +20,10 @@ from tasks.models.clients.request_trace import is_traced, note_requests
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation
-from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.http_bodies import ACCEPTED
 from tasks.runtime.proxies import SOCKS, proxy_for
 from tasks.runtime.retry import retry_async
+from tasks.runtime.trust import trusted_certificates
 
 REPLY_SECONDS, LONG_REPLY_SECONDS = 180.0, 1800.0
 """Time that a request may take unless the options say it, and where one processor reads the prompt."""

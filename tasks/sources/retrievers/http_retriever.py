@@ -13,10 +13,10 @@ import httpx
 
 from metric_core.errors import ConfigError
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.runtime.certificates import trusted_certificates
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.http_bodies import ACCEPTED, BoundedBody, UnreadableBodyError
 from tasks.runtime.proxies import proxy_for
+from tasks.runtime.trust import trusted_certificates
 from tasks.sources.retrievers.protocol import BadReplyError, PassageLike
 
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})

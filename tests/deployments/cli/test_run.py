@@ -25,7 +25,7 @@ HEAVY = (
     *("spacy", "sqlalchemy.dialects.postgresql", "tokenizers", "torch", "transformers"),
     "metric_core.claims.citations",
 )
-"""What a run needs neither to find that nothing has changed, nor to write its summary and report."""
+"""Modules that a run needs neither to find that nothing has changed, nor to write its summary and report."""
 NAMING_THE_HEAVY = f"""
 import atexit, sys
 atexit.register(lambda: print(*sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))

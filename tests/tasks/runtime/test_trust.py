@@ -48,7 +48,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def served() -> Iterator[Callable[[Path | None], tuple[int, list[str]]]]:
+def start_server() -> Iterator[Callable[[Path | None], tuple[int, list[str]]]]:
     servers: list[HTTPServer] = []
 
     def serve(certificate: Path | None = None) -> tuple[int, list[str]]:
@@ -102,10 +102,10 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @CLIENTS
 def test_only_a_trusted_server_is_asked(
-    ask: Ask, served: Callable[..., tuple[int, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, start_server: Callable[..., tuple[int, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate = write_certificate(tmp_path / "server.pem")
-    port, asked = served(certificate)
+    port, asked = start_server(certificate)
     with pytest.raises(Exception, match=r".+"):
         ask(f"https://localhost:{port}")
     assert asked == []
@@ -116,9 +116,9 @@ def test_only_a_trusted_server_is_asked(
 
 @CLIENTS
 def test_a_proxy_is_asked_unless_the_host_is_exempt(
-    ask: Ask, served: Callable[..., tuple[int, list[str]]], monkeypatch: pytest.MonkeyPatch
+    ask: Ask, start_server: Callable[..., tuple[int, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port, asked = served()
+    port, asked = start_server()
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
     ask("http://judge.invalid")
