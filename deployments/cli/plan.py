@@ -22,6 +22,7 @@ from flows.dry_run.dry_run_result import DryRun, PendingContexts
 from flows.dry_run.forecast import Forecast, Rates, make_forecast
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.planner import draft_plan
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed
@@ -102,6 +103,8 @@ def plan(
         stdout.print(_describe(dry_run.contexts))
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
         print_dry_run(dry_run)
+        for line in _share_lines(planned):
+            stdout.print(line)
         for line in _forecast_lines(config, dry_run, forecast):
             stdout.print(line)
 
@@ -130,6 +133,15 @@ def _forecast_content(forecast: Forecast) -> dict[str, Any]:
         "cost": total_cost(forecast.by_judge),
         "covered_by_budget": forecast.covered,
     }
+
+
+def _share_lines(plan: RunPlan) -> Iterator[str]:
+    """Yield how many requests each worker process of a cluster has in flight."""
+    workers = plan.storage.stages_at_once
+    servers = [judge.server for judge in plan.models.judges] if plan.storage.runner.engine != "threads" else []
+    for server in filter(None, servers):
+        most = f"{server.share(workers):,} of the {server.concurrency:,} requests in flight per replica"
+        yield f"Each of {workers} worker processes has at most {most} of {' and '.join(server.urls)}."
 
 
 def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> Iterator[str]:

@@ -14,6 +14,7 @@ from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import JobSpec
 from metric_core.errors import AssayError
 from tasks.runtime.proxies import is_loopback
+from tasks.runtime.trust import trusted_certificates
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of the pod's service account, which has its token, namespace and certificates; it need not exist."""
@@ -91,12 +92,12 @@ class HubCallback:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return {**headers, "X-Tenant": namespace} if namespace else headers
 
-    def _trusted(self) -> ssl.SSLContext | bool:
-        """Return the certificates that eval-hub's is checked against; True for those of the system."""
+    def _trusted(self) -> ssl.SSLContext:
+        """Return the certificates that eval-hub's is checked against."""
         named = os.environ.get("EVALHUB_CA_BUNDLE_PATH")
         usual = (SERVICE_CERTIFICATES, self._account / "service-ca.crt", self._account / "ca.crt")
         files = [Path(named)] if named else [file for file in usual if file.exists()]
-        return ssl.create_default_context(cafile=files[0]) if files else True
+        return ssl.create_default_context(cafile=files[0]) if files else trusted_certificates()
 
     @staticmethod
     def _read(file: Path) -> str:

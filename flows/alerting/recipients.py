@@ -37,6 +37,7 @@ from tasks.runtime.home import assay_home
 from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.jsonl_text import to_json_lines
 from tasks.runtime.smtp import CONFIRMATION_SECONDS, SECONDS, SmtpServer, send_mail
+from tasks.runtime.trust import trusted_certificates
 from tasks.runtime.writable import check_file
 
 _SECONDS = 15.0
@@ -297,7 +298,7 @@ def default_file() -> FileRecipient:
 
 
 def _client() -> httpx.Client:
-    return httpx.Client(timeout=_SECONDS)
+    return httpx.Client(timeout=_SECONDS, verify=trusted_certificates())
 
 
 def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.execution.runners import await_shard, max_concurrent_shards
+from flows.execution.runners import await_shard, count_processes, max_concurrent_shards
 from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
@@ -18,6 +18,7 @@ from tasks.engine.lookup import Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import SHARD_TASK, start_shard
+from tasks.engine.worker_terms import WorkerTerms
 from tasks.reports.run.report_page import load_templates
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.places import Places
@@ -68,7 +69,7 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
     if any(shard.missing for shard in shards):
         packed = [*pack_shards(shards, plan.shard_rows)]
-        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run.plan, plan, store, packed) as start:
+        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run, plan, store, packed) as start:
             for shard in _compute(packed, start, max_concurrent_shards(run.plan.storage)):
                 shard.give_back(shards)
                 for stage, usage in shard.usages.items():
@@ -100,11 +101,12 @@ def _compute(shards: Iterable[Shard], start: _Start, limit: int) -> Iterator[Sha
 
 
 @contextmanager
-def _open_engine(run: RunPlan, plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[_Start]:
+def _open_engine(run: Run, plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[_Start]:
     """Yield the function that starts the computation of a shard, in this process or in another one."""
-    if run.storage.runner.engine == "threads":
+    storage = run.plan.storage
+    if storage.runner.engine == "threads":
         known = read_known(plan, store, shards)
-        with open_schedule(plan, store, run.storage.stages_at_once) as schedule:
+        with open_schedule(plan, store, storage.stages_at_once) as schedule:
             yield lambda shard: start_shard(shard, schedule, next(known))
         return
     rows = Counter[Stage]()
@@ -112,12 +114,13 @@ def _open_engine(run: RunPlan, plan: EnginePlan, store: RowStore, shards: Sequen
         rows.update(dict.fromkeys(shard.missing, len(shard)))
     for stage in plan.steps:
         progress.advance(stage, 0, rows[stage])
-    yield partial(_start_elsewhere, run, plan)
+    terms = WorkerTerms.of_run(plan, run.models, count_processes(storage))
+    yield partial(_start_elsewhere, run.plan, plan, terms)
 
 
-def _start_elsewhere(run: RunPlan, plan: EnginePlan, shard: Shard) -> Callable[[], Shard]:
+def _start_elsewhere(run: RunPlan, plan: EnginePlan, terms: WorkerTerms, shard: Shard) -> Callable[[], Shard]:
     """Submit a shard to another process, which cannot report its progress or what it asked: this process does so."""
-    future = SHARD_TASK.submit(shard, shard.number, plan)
+    future = SHARD_TASK.submit(shard, shard.number, plan, terms)
 
     def wait() -> Shard:
         computed: Shard = await_shard(future, run.storage.runner)

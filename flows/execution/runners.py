@@ -106,7 +106,7 @@ def await_shard(future: PrefectFuture[Any], options: RunnerOptions) -> Any:
         future.wait(timeout=WORKER_CHECK_SECONDS)
         if monotonic() - start < WORKER_CHECK_SECONDS:
             return future.result()
-        checks = 0 if _has_workers(options) else checks + 1
+        checks = 0 if _count_slots(options) else checks + 1
         if checks == 1:
             run_logger().warning("the %s cluster has no worker: the run waits for one", options.engine)
         if checks >= _CHECKS_WITHOUT_WORKERS and not options.is_elsewhere:
@@ -116,13 +116,24 @@ def await_shard(future: PrefectFuture[Any], options: RunnerOptions) -> Any:
             )
 
 
-def _has_workers(options: RunnerOptions) -> bool:
+def count_processes(storage: StoragePlan) -> int:
+    """Return the number of worker processes that may compute shards at the same time.
+
+    A cluster with more processes than `workers` may get every shard of the queue.
+    """
+    if not storage.runner.is_elsewhere:
+        return storage.stages_at_once
+    return max(storage.stages_at_once, min(max_concurrent_shards(storage), _count_slots(storage.runner)))
+
+
+def _count_slots(options: RunnerOptions) -> int:
+    """Return the number of tasks that the workers of a cluster compute at the same time."""
     if options.engine == "ray":
         import ray  # noqa: PLC0415 an extra, and slow to import
 
-        return bool(ray.cluster_resources().get("CPU"))  # type: ignore[no-untyped-call] # only partly typed
+        return int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call] # only partly typed
     context = FlowRunContext.get()
-    return context is not None and bool(cast("Any", context.task_runner).client.nthreads())
+    return 0 if context is None else sum(cast("Any", context.task_runner).client.nthreads().values())
 
 
 @contextmanager

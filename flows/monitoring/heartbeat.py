@@ -6,6 +6,7 @@ from metric_core.errors import ConfigError
 from tasks.runtime.credentials import is_reference, read_secret
 from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.retry import Backoff, retry
+from tasks.runtime.trust import trusted_certificates
 
 _SECONDS = 10.0
 _TRIES = 4
@@ -36,7 +37,8 @@ def call_heartbeat(address: str, name: str, run_id: str) -> str | None:
 
 
 def _post(url: str, content: dict[str, str]) -> None:
-    httpx.post(url, json=content, timeout=_SECONDS, follow_redirects=True).raise_for_status()
+    certificates = trusted_certificates()
+    httpx.post(url, json=content, timeout=_SECONDS, follow_redirects=True, verify=certificates).raise_for_status()
 
 
 def _pause(error: Exception, attempt: int) -> float | None:

@@ -12,9 +12,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from metric_core.claims.citations import StrippedText
 from metric_core.records import Place
+
+if TYPE_CHECKING:
+    from metric_core.claims.citations import StrippedText
 
 LEAST_SHARED = 0.3
 """Least weighted share of the words of a claim that its sentence must have."""
@@ -42,7 +45,7 @@ def locate_sentences(text: str, sentences: Sequence[str]) -> list[tuple[int, int
     return spans
 
 
-def place_claims(text: StrippedText, claims: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place | None]:
+def place_claims(text: "StrippedText", claims: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place | None]:
     """Return the place of each claim in the original text; None for a claim that no sentence resembles.
 
     A claim that its sentence contains word for word has the position of these words; any other claim has that of its
@@ -77,13 +80,13 @@ def place_claims(text: StrippedText, claims: Sequence[str], spans: Sequence[tupl
     return [None if span is None else _place(text, span, labels) for span, labels in zip(found, cited, strict=True)]
 
 
-def place_sentences(text: StrippedText, spans: Sequence[tuple[int, int]]) -> list[Place]:
+def place_sentences(text: "StrippedText", spans: Sequence[tuple[int, int]]) -> list[Place]:
     """Return the place of each sentence of a text, with the labels of the markers that belong to it."""
     whole = [(*span, index) for index, span in enumerate(spans)]
     return [_place(text, span, labels) for span, labels in zip(whole, _cite(text, whole, spans), strict=True)]
 
 
-def _place(text: StrippedText, span: tuple[int, int, int], labels: Collection[str]) -> Place:
+def _place(text: "StrippedText", span: tuple[int, int, int], labels: Collection[str]) -> Place:
     start, end, sentence = span
     return Place(
         text.origin(start), text.origin(end - 1) + 1 if end > start else text.origin(start), sentence, tuple(labels)
@@ -91,7 +94,7 @@ def _place(text: StrippedText, span: tuple[int, int, int], labels: Collection[st
 
 
 def _cite(
-    text: StrippedText, found: Sequence[tuple[int, int, int] | None], spans: Sequence[tuple[int, int]]
+    text: "StrippedText", found: Sequence[tuple[int, int, int] | None], spans: Sequence[tuple[int, int]]
 ) -> list[list[str]]:
     """Return the labels that each found span cites."""
     markers: dict[int, dict[int, list[str]]] = {}

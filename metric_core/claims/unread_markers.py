@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection
 
 from metric_core.claims.citation_forms import CITED_WORDS
-from metric_core.claims.citations import find_citations, unread_spans
 
 _YEAR = r"(?:19|20)\d\d[a-z]?"
 _NAME = r"[^\W\d_a-z][\w'\u2019-]+"
@@ -51,6 +50,8 @@ def find_unread_marker(
     found = list(_LIKELY.finditer(text))
     if not found:
         return None
+    from metric_core.claims.citations import find_citations, unread_spans  # noqa: PLC0415 compiles many patterns
+
     read = [(each.start, each.end) for each in find_citations(text, ids, pattern, passages)]
     taken = [*read, *unread_spans(text)]
     free = (each for each in found if not any(start < each.end() and each.start() < end for start, end in taken))

@@ -1,7 +1,6 @@
 """Find metrics by name or alias, parse requests, and select metrics that fit the data."""
 
 from collections.abc import Callable, Collection, Iterator
-from importlib.metadata import entry_points
 
 from metric_core.declarations.metric import Metric, MetricRequest
 from metric_core.declarations.metric_text import parse_metrics
@@ -48,12 +47,13 @@ from metric_core.metrics.retrieval_rankings import (
 )
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
+from metric_core.parsing.installed_points import installed_points
 from metric_core.parsing.suggestions import suggest_names
 
 
 def _of_rooms() -> Iterator[Metric]:
     """Yield the metrics of this package that come in by the door of installed ones, and leave with their rooms."""
-    points = {point.name: point for point in entry_points(group="rag_assay.metrics")}
+    points = {point.name: point for point in installed_points("rag_assay.metrics")}
     yield from (points[name].load() for name in sorted(points) if points[name].value.startswith(f"{__package__}."))
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from rapidfuzz import fuzz
-
 MIN_SIMILARITY = 72
 """Minimum similarity of a suggested name, from 0 to 100."""
 
@@ -27,6 +25,8 @@ def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]
 
 
 def _similarity(wanted: str, name: str) -> float:
+    from rapidfuzz import fuzz  # noqa: PLC0415 only for a mistake
+
     if not wanted:
         return 0.0
     if len(wanted) > 2 and wanted in name:

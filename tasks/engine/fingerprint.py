@@ -6,7 +6,7 @@ the digest contains the judge's fingerprint in place of its settings.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -46,6 +46,21 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
         if language.recognizer is not None:
             content["recognizer"] = asdict(models.recognizer().identity)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def identities(settings: Settings, models: Models) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the identity of each model that a stage's settings name.
+
+    Raises:
+        AssayError: A model that the settings name cannot be opened.
+    """
+    if isinstance(settings, JudgedSettings):
+        judge = models.judge().identity
+        yield "judge", " ".join(filter(None, (judge.backend, judge.model, judge.revision, judge.served)))
+    elif isinstance(getattr(settings, "embedder", None), EmbedderSettings):
+        yield "embedder", repr(models.embedder().identity)
+    if isinstance(getattr(settings, "language", None), LanguageSettings):
+        yield "language pipeline", repr(models.pipeline().identity)
 
 
 def _judge_fingerprints(judge: Judge, kinds: Sequence[Kind], asked: Sequence[Kind]) -> dict[str, str | None]:

@@ -16,6 +16,7 @@ from tasks.engine.lookup import read_known
 from tasks.engine.registry import STAGES
 from tasks.engine.schedule import Schedule, StageWindows, open_schedule
 from tasks.engine.stage_step import EnginePlan
+from tasks.engine.worker_terms import WorkerTerms
 from tasks.opening.run_models import RunModels, models_for
 from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.rows.row_store import RowStore
@@ -81,9 +82,10 @@ def _id_of_run() -> str:
     return "" if context is None else str(context.task_run.flow_run_id)
 
 
-def _compute_shard(shard: Shard, number: int, plan: EnginePlan) -> Shard:
+def _compute_shard(shard: Shard, number: int, plan: EnginePlan, terms: WorkerTerms) -> Shard:
     """Compute a shard in a separate process."""
     del number  # only names the task run
+    terms.accept(plan, _models_of_run(plan.tables))
     store = _store_of_run(plan.tables, _id_of_run())
     (known,) = read_known(plan, store, [shard])
     with open_schedule(plan, store, WINDOWS_ELSEWHERE) as schedule:

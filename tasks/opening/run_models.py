@@ -13,7 +13,6 @@ from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import AssayError, ConfigError
 from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
-from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import CascadeRule, PanelJudge
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
@@ -41,6 +40,7 @@ _RUNS = 8
 """Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
 
 T = TypeVar("T")
+M = TypeVar("M", SingleJudgeSettings, EmbedderSettings)
 
 
 class RunModels:
@@ -59,6 +59,8 @@ class RunModels:
         self._read_only = read_only
         self._opened: dict[Hashable, Any] = {}
         self._lock = RLock()
+        self.processes: int | None = None
+        """Number of processes that share the servers of the run; None if this one has them alone, or does not know."""
 
     def select(self, settings: Settings) -> Models:
         """Return the models that settings name, without opening them."""
@@ -88,6 +90,8 @@ class RunModels:
         by_group = {group: open_panel(judge, judge.panel) for group, judge in settings.judge.by_group.items()}
         sentences = None
         if needs_sentences(default, by_group):
+            from tasks.models.judges.builtin.sentence_claims import SentenceClaims  # noqa: PLC0415 compiles patterns
+
             sentences = SentenceClaims(partial(load_pipeline, settings.language))
         is_routed = bool(by_group) or sentences is not None
         routed = RoutedJudge(default, by_group, sentences) if is_routed else default
@@ -142,7 +146,8 @@ class RunModels:
 
         if settings.facts.is_served:
             key = ("embedder", settings, cache)
-            embedder = self._open_once(key, lambda: open_embedder(settings, self._memory(cache)))
+            shared = _share(settings, self.processes)
+            embedder = self._open_once(key, lambda: open_embedder(shared, self._memory(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
@@ -153,7 +158,7 @@ class RunModels:
             partial(load_pipeline, settings.language),
             self._memory(settings.cache),
         )
-        return open_judge(judge, helpers)
+        return open_judge(_share(judge, self.processes), helpers)
 
     def _memory(self, cache: str | None) -> ServedModels:
         return ServedModels(cache, self._tables, self._read_only)
@@ -252,6 +257,14 @@ def _connect_cache(cache: str | None) -> None:
     """Connect the cache, which the judge asks as soon as its server has replied."""
     with suppress(Exception):  # whoever asks the cache reports its errors
         open_cache(cache).database.read(lambda _connection: None)
+
+
+def _share(model: M, processes: int | None) -> M:
+    """Return a model with the part of its server's requests in flight that one of several processes has."""
+    if model.server is None or processes is None:
+        return model
+    server = model.server.model_copy(update={"concurrency": model.server.share(processes)})
+    return model.model_copy(update={"server": server})
 
 
 def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:

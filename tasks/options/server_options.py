@@ -103,6 +103,10 @@ class ServerOptions(OptionGroup, affects_scores=False):
         """The number of requests to which `concurrency` may rise."""
         return self.concurrency
 
+    def share(self, processes: int) -> int:
+        """Return the number of requests in flight that one of several processes has."""
+        return max(1, self.concurrency // processes)
+
     def read_key(self) -> str | None:
         """Read the key of the server, which is stored nowhere.
 

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from metric_core.errors import PluginError
+from metric_core.parsing.installed_points import installed_points
 from metric_core.parsing.suggestions import suggest_names
 from tasks.runtime.loaded_files import STARTED
 
@@ -66,7 +67,7 @@ class LoadedObject:
 def installed_names(group: Group) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, without names that two packages define differently."""
     points: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=group):
+    for point in installed_points(group):
         points.setdefault(point.name, []).append(point)
     return {name: found[0] for name, found in points.items() if len({point.value for point in found}) == 1}
 
@@ -115,7 +116,7 @@ def _find_entry_point(group: Group, name: str) -> EntryPoint:
     points = installed_names(group)
     if name in points:
         return points[name]
-    packages = [point.dist.name for point in entry_points(group=group, name=name) if point.dist is not None]
+    packages = [point.dist.name for point in installed_points(group) if point.name == name and point.dist]
     if packages:
         raise PluginError(f"{name!r} is an entry point of {' and of '.join(packages)}; name it by module:attribute")
     near = ", ".join(suggest_names(name, points))

@@ -10,10 +10,9 @@ markers that belong to them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metric_core import reasons
-from metric_core.claims.citations import StrippedText, strip_citations
 from metric_core.claims.claim_places import locate_sentences, place_claims, place_sentences
 from metric_core.prompts.judge_questions import Kind, ask_claims
 from metric_core.question_kinds import FOR_KEY_POINTS, QuestionKind
@@ -29,6 +28,9 @@ from tasks.options.key_point_options import KeyPointOptions
 from tasks.rows.records import build_table, read_samples_table
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.key_point_writing import write_key_points
+
+if TYPE_CHECKING:
+    from metric_core.claims.citations import StrippedText
 
 _NOTHING_FOUND = {
     Side.RESPONSE: reasons.NO_RESPONSE_CLAIMS,
@@ -48,7 +50,7 @@ _SENTENCES = {
 Split = Callable[[Sequence[str]], list[list[str]]]
 """Function that splits texts into sentences."""
 
-Strip = Callable[[Sample, str | None], StrippedText]
+Strip = Callable[[Sample, str | None], "StrippedText"]
 """Function that returns a text of a sample without its citation markers."""
 
 
@@ -80,7 +82,7 @@ class _Text:
     sample: Sample
     side: Side
     stem: str
-    stripped: StrippedText
+    stripped: "StrippedText"
     user_input: str | None = None
 
 
@@ -120,11 +122,13 @@ def _has_reference(sample: Sample) -> bool:
     return bool((sample.reference or "").strip())
 
 
-def _text(sample: Sample, side: Side, stripped: StrippedText) -> _Text:
+def _text(sample: Sample, side: Side, stripped: "StrippedText") -> _Text:
     return _Text(sample, side, str(side), stripped, sample.user_input)
 
 
-def _strip(pattern: str | None, sample: Sample, text: str | None) -> StrippedText:
+def _strip(pattern: str | None, sample: Sample, text: str | None) -> "StrippedText":
+    from metric_core.claims.citations import strip_citations  # noqa: PLC0415 compiles many patterns
+
     passages = None if sample.retrieved_contexts is None else len(sample.retrieved_contexts)
     return strip_citations(text or "", sample.retrieved_context_ids or (), pattern, passages)
 
@@ -193,7 +197,7 @@ def _column(side: Side) -> str:
     return "reference_contexts" if side is Side.REFERENCE_CONTEXT else str(side)
 
 
-def _places(claims: Mapping[int, tuple[StrippedText, Sequence[str]]], split: Split) -> dict[int, list[Place | None]]:
+def _places(claims: Mapping[int, tuple["StrippedText", Sequence[str]]], split: Split) -> dict[int, list[Place | None]]:
     """Return the places of the claims of each text; equal texts are split once."""
     texts = list(dict.fromkeys(text.text for text, found in claims.values() if found))
     sentences = dict(zip(texts, split(texts), strict=True))
@@ -227,7 +231,7 @@ def _context_sentence_rows(samples: Sequence[Sample], split: Split) -> list[dict
     return rows
 
 
-def _clean(answer: GenerateAnswer, strip: Callable[[str], StrippedText]) -> list[str]:
+def _clean(answer: GenerateAnswer, strip: Callable[[str], "StrippedText"]) -> list[str]:
     if answer.status is not AnswerStatus.ANSWERED:
         return []
     return [text for claim in answer.value["claims"] if (text := strip(claim).text.strip())]

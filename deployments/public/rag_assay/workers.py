@@ -11,8 +11,15 @@ __all__ = ["open_worker"]
 
 
 def open_worker() -> None:
-    """Open the packages: the setup hook of Ray's worker processes."""
+    """Open the packages: the setup hook of Ray's worker processes.
+
+    The process is set up like that of a command. Without that, it takes so long to collect its models at its end that
+    Dask kills it.
+    """
     open_packages(alone=True)
+    from tasks.runtime.start_up import tune_process  # noqa: PLC0415 its packages are open only now
+
+    tune_process()
 
 
 def dask_setup(worker: object) -> None:

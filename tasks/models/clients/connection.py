@@ -23,6 +23,7 @@ from tasks.runtime.cancellation import Cancellation, current_cancellation
 from tasks.runtime.http_bodies import ACCEPTED
 from tasks.runtime.proxies import SOCKS, proxy_for
 from tasks.runtime.retry import retry_async
+from tasks.runtime.trust import trusted_certificates
 
 REPLY_SECONDS, LONG_REPLY_SECONDS = 180.0, 1800.0
 """Time that a request may take unless the options say it, and where one processor reads the prompt."""
@@ -264,11 +265,13 @@ async def _open(
 
 def _connector(socks_proxy: str | None) -> TCPConnector:
     if socks_proxy is None:
-        return TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+        return TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=trusted_certificates())
     from aiohttp_socks import ProxyConnector  # noqa: PLC0415 seldom needed
 
     url = socks_proxy.replace("socks5h://", "socks5://", 1)
-    connector: TCPConnector = ProxyConnector.from_url(url, rdns=True, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+    connector: TCPConnector = ProxyConnector.from_url(
+        url, rdns=True, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=trusted_certificates()
+    )
     return connector
 
 

@@ -16,6 +16,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.http_bodies import ACCEPTED, BoundedBody, UnreadableBodyError
 from tasks.runtime.proxies import proxy_for
+from tasks.runtime.trust import trusted_certificates
 from tasks.sources.retrievers.protocol import BadReplyError, PassageLike
 
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -41,7 +42,7 @@ class HttpRetriever:
         self._client = httpx.Client(
             timeout=options.timeout,
             headers={"Accept-Encoding": ACCEPTED} | ({} if key is None else {"Authorization": f"Bearer {key}"}),
-            transport=httpx.HTTPTransport(limits=limits, proxy=proxy_for(url)),
+            transport=httpx.HTTPTransport(verify=trusted_certificates(), limits=limits, proxy=proxy_for(url)),
         )
 
     def close(self) -> None:

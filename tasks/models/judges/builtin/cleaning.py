@@ -2,7 +2,6 @@
 
 import re
 
-from metric_core.claims.citations import strip_citations
 from metric_core.refusals.refusal_forms import is_refusal
 
 
@@ -40,6 +39,8 @@ def clean(sentence: str) -> str:
     >>> clean("All scores lie in [0, 1].")
     'All scores lie in [0, 1].'
     """
+    from metric_core.claims.citations import strip_citations  # noqa: PLC0415 compiles many patterns
+
     text = _MARKUP.sub("", _LINK.sub(r"\1", strip_citations(sentence).text))
     text = _SPACE_BEFORE.sub("", " ".join(text.split()))
     text = _CONNECTIVE.sub("", text).strip(" ,;")

@@ -1,4 +1,4 @@
-"""Tests that a forked process opens its own judge, and that its parent's judge stays usable."""
+"""Tests of judges in several processes: one that was forked opens its own, and workers share what is in flight."""
 
 import multiprocessing
 
@@ -51,3 +51,30 @@ def test_a_forked_process_opens_its_own_connection(serve: Serve, tmp_path: objec
     parent.join()
     assert parent.exitcode == 0
     assert len(server.asked) == 4
+
+
+CONCURRENCY, WORKERS = 6, 2
+
+
+def ask_as_one_of_two_workers(url: str, answers: str, worker: int) -> None:
+    settings = JudgeSettings(backend="server", server=ServerJudgeOptions(urls=(url,), concurrency=CONCURRENCY))
+    models = models_for("run", f"{answers}-tables")
+    models.processes = WORKERS
+    judge = models.select(JudgedSettings(judge=settings, cache=f"{answers}-{worker}")).judge()
+    assert judge.choose([ask_verdict(f"claim {number}", f"premise {worker}") for number in range(40)])[-1].label
+
+
+def test_two_workers_have_no_more_in_flight_than_one_process(serve: Serve, tmp_path: object) -> None:
+    server = serve()
+    server.delay = 0.05
+    context = multiprocessing.get_context("spawn")
+    workers = [
+        context.Process(target=ask_as_one_of_two_workers, args=(server.url, f"{tmp_path}/answers.db", worker))
+        for worker in range(WORKERS)
+    ]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join(DEAD_SECONDS)
+        assert each.exitcode == 0
+    assert CONCURRENCY / WORKERS < server.most_in_flight <= CONCURRENCY
