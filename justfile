@@ -1,5 +1,5 @@
 # The tools next to `just` come first, so that `.venv/bin/just check` needs no activated environment.
-export PATH := parent_directory(just_executable()) + ":" + env("PATH")
+export PATH := parent_directory(just_executable()) + PATH_VAR_SEP + env("PATH")
 
 # Without bytecode files, each of the processes that tests start compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -47,6 +47,17 @@ metadata:
 test *options:
     pytest --numprocesses 3 --dist loadfile -m "not browser" {{ options }}
 
+# Run all tests that no other recipe runs with the newest versions of all dependencies; options go to pytest
+test-newest *options: (_test_with "highest" options)
+
+# Run all tests that no other recipe runs with the lowest declared versions of dependencies; options go to pytest
+test-lowest *options: (_test_with "lowest-direct" options)
+
+_test_with resolution *options:
+    uv venv --quiet --clear build/{{ resolution }}
+    uv pip install --quiet --python build/{{ resolution }} --resolution {{ resolution }} --editable ".[dev]"
+    build/{{ resolution }}/bin/just test {{ options }}
+
 # Run the tests of whole Prefect servers with workers, of installations, and of processes that fail; options go to pytest
 test-served *options:
     pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/examples tests/faults tests/flows tests/tasks {{ options }}
@@ -85,6 +96,13 @@ lock *options:
         --no-strip-extras --no-emit-package rag-assay --annotation-style line --custom-compile-command "just lock" --quiet \
         --output-file constraints/{{ file }} {{ options }}
 
+# Build the sdist and the wheel in dist/, as their commit makes them anywhere, check them, and write their checksums
+build:
+    rm -rf dist
+    hatchling build --directory dist
+    uvx twine check --strict dist/*
+    cd dist && sha256sum *.tar.gz *.whl > SHA256SUMS
+
 # Do what continuous integration does
 ci:
     bash .ci/run
@@ -97,9 +115,10 @@ browser:
 test-browser *options:
     pytest -m browser tests/browser {{ options }}
 
-# Render the screenshots of the documentation
+# Render the screenshots of the documentation, and the recording of a terminal
 pictures:
     python -m tests.browser.pictures
+    python -m tests.browser.terminal_recording
 
 # Build the judge for tests without a GPU: vLLM for CPUs and a tiny model, in the user's cache (4 GB, minutes)
 judge-cpu:

@@ -1,7 +1,7 @@
 """Measure runs that repeat: two rows, many unchanged rows, and many rows one in a hundred of which has changed.
 
     python -m benchmarks.cached_run                           # two rows, and 10,000 rows again
-    python -m benchmarks.cached_run --rows 100000 --changed --copies-of 2000
+    python -m benchmarks.cached_run --rows 100000 --changed --formula --shuffled --copies-of 400
 
 Every run is a command of its own, and finds the local Prefect server that the first one has started. Its CPU seconds
 include its child processes, its memory is the peak of the largest process. A stub that answers at once judges and
@@ -12,12 +12,16 @@ With `--copies-of N`, a first run computes N rows only. Rows N to 2N, 2N to 3N a
 ids; their results are copies of those of the first N with these ids. The run called "first" finds all rows there, which
 shows that the copies are what it would compute from cached answers: it asks nothing, or the benchmark ends. Rows that
 are changed later have texts of their own. What is not as after a real first night is the store of answers: it holds
-those of N rows.
+those of N rows. With `--shuffled`, the rows also come in other orders, their results scattered over all segments.
+
+Run as a file by the Python of another checkout (`PYTHONPATH=OTHER OTHER/.venv/bin/python benchmarks/cached_run.py`), it
+measures the command of that checkout.
 """
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -76,6 +80,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--folder", type=Path, help="an empty folder to keep everything in; default: a temporary one")
     parser.add_argument("--changed", action="store_true", help="also run with one row in a hundred changed")
+    parser.add_argument("--formula", action="store_true", help="also run with another formula of a metric")
+    parser.add_argument("--shuffled", action="store_true", help="also run with the rows in other orders")
     parser.add_argument("--copies-of", type=int, metavar="N", help="compute N rows of the first run, copy the others")
     parser.add_argument("--few-metrics", action="store_true", help="four judged metrics instead of eleven")
     options = parser.parse_args()
@@ -88,6 +94,7 @@ def main() -> None:
             print("| run | rows | seconds | CPU seconds | peak MB | questions | asked | tasks |")
             print("|---|---:|---:|---:|---:|---:|---:|---:|")
             _print_targets(bench, options.rows, options.copies_of, changed=options.changed)
+            _print_orders(bench, options.rows, formula=options.formula, shuffled=options.shuffled)
         finally:
             stop_server(home)
 
@@ -127,6 +134,18 @@ def _print_targets(bench: "_Bench", rows: int, copied: int | None, *, changed: b
     print("\n".join(lines))
 
 
+def _print_orders(bench: "_Bench", rows: int, *, formula: bool, shuffled: bool) -> None:
+    """Run over rows in other orders, and with other formulas, of which every one is new."""
+    if formula:
+        bench.run("another formula", rows, beta=2)
+    if not shuffled:
+        return
+    for seed in (1, 2):
+        bench.run(f"again, order {seed}", rows, seed=seed)
+    if formula:
+        bench.run("another formula, order 3", rows, seed=3, beta=3)
+
+
 class _Bench:
     """Runs of one configuration over rows that grow in number and change."""
 
@@ -138,16 +157,27 @@ class _Bench:
         self.texts: int | None = None
         """Number of rows with texts of their own; None if all have."""
 
-    def run(self, name: str, rows: int, *, changed: bool = False) -> Run:
-        """Run the command over these rows and print its line."""
+    def run(self, name: str, rows: int, *, changed: bool = False, seed: int | None = None, beta: int = 1) -> Run:
+        """Run the command over these rows and print its line.
+
+        Args:
+            changed: True if one row in a hundred has other texts.
+            seed: Number of the order of the rows; None for that of their ids.
+            beta: Parameter of the formula of a metric.
+        """
         source = self._folder / f"{rows}.jsonl"
         with source.open("w", encoding="utf-8") as file:
-            for number in range(rows):
+            order = list(range(rows))
+            if seed is not None:
+                random.Random(seed).shuffle(order)
+            for number in order:
                 is_changed = changed and number % CHANGED == 0
                 text = number if is_changed or self.texts is None else number % self.texts
                 file.write(json.dumps({"id": _row_id(number), **_row(text, changed=is_changed)}) + "\n")
         server = {"server": {"urls": [self._url]}}
-        content: dict[str, Any] = {"source": str(source), "metrics": list(self._metrics), "out": self._out(name)}
+        formula = "factual_correctness" if beta == 1 else f"factual_correctness(beta={beta})"
+        metrics = [formula if each == "factual_correctness" else each for each in self._metrics]
+        content: dict[str, Any] = {"source": str(source), "metrics": metrics, "out": self._out(name)}
         content |= {"judge": {"backend": "server", **server}, "embedder": {"backend": "server", **server}}
         config = self._folder / "assay.yaml"
         config.write_text(json.dumps(content), encoding="utf-8")

@@ -9,6 +9,8 @@
 5. An index of 100,000 chunks of four sentences of random words, with planted versions in other documents: how many
    pairs are named, CPU time and memory.
 
+With `--judge URL [ROWS]`, only this: of so many rows of each set of 4, how many are flagged if the judge is asked, too.
+
 What people labelled is read from `../shared` beside the repository; without it, 3 and 4 have the handbook only. The
 thresholds were chosen on one half of the rows and sections (by a digest of the question or section); the figures are of
 the other half. `python -m benchmarks.disagreeing_passages`.
@@ -23,11 +25,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
 from time import process_time
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -36,6 +39,7 @@ from benchmarks.labelled_examples import DATA
 from benchmarks.results_tables import publish
 from metric_core.disagreements.conflicts import Disagreement, find_disagreements
 from metric_core.words.lexicon import MONTHS
+from rag_assay import evaluate
 from tasks.disagreements.near_duplicates import NearDuplicates
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.chunk_file import IndexChunk
@@ -46,6 +50,7 @@ CHUNKS = 100_000
 SEED = 11
 _FEWEST_WORDS = 6
 _FORGED = ("noise_sensitivity", "context_precision_typed")
+_READ = ("user_input", "retrieved_contexts", "context_kinds")
 _MOST_ROWS, _SMALL = 600, 100
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _MONTHS = [name.capitalize() for name in MONTHS.values()]
@@ -295,13 +300,42 @@ def report_forged(half: int) -> Iterator[str]:
     for row in pq.read_table(path).to_pylist():
         if half_of(row["group_id"]) == half:
             found = find_disagreements(row["retrieved_contexts"], row["user_input"])
-            is_forged = {"misinfo", "relevant"} <= set(row["context_kinds"])
-            alike[row["dataset"]][not is_forged].append(found[0].alike if found else 0.0)
+            alike[row["dataset"]][not _is_forged(row)].append(found[0].alike if found else 0.0)
     both = tuple([value for parts in alike.values() for value in parts[place]] for place in (0, 1))
     for name, (forged, others) in [*alike.items(), ("both", both)]:
         shares = [f"{sum(value > 0 for value in values)} of {len(values)}" for values in (forged, others)]
         count = len(forged) + len(others)
         yield f"| {name} | {count} | {len(forged)} | {auroc(forged, others):.3f} | {shares[0]} | {shares[1]} |\n"
+
+
+def report_judged(half: int, judge: str, count: int) -> Iterator[str]:
+    """Yield how many rows with and without a forged passage are flagged, without and with a judge."""
+    yield "| set | rows | forged | flagged by values | flagged with the judge | asked |\n|---|---|---|---|---|---|\n"
+    for name in ("rgb_en_fact", "ramdocs"):
+        table = pq.read_table(DATA / "noise_sensitivity.parquet", columns=[*_READ, "dataset", "group_id"]).to_pylist()
+        of_set = [row for row in table if row["dataset"] == name and half_of(row["group_id"]) == half]
+        distinct = {(_is_forged(row), row["group_id"]): row for row in reversed(of_set)}
+        rows = [
+            {"id": f"{group}, {is_forged}", **{column: row[column] for column in _READ[:2]}, "forged": is_forged}
+            for wanted in (True, False)
+            for (is_forged, group), row in islice(
+                (each for each in distinct.items() if each[0][0] == wanted), count // 2
+            )
+        ]
+        flagged: dict[str, dict[str, bool]] = {}
+        for metric in ("context_conflict", "context_conflict(pairs=6)"):
+            with TemporaryDirectory() as folder:
+                run = evaluate(rows, metrics=[metric], judge=judge, out=f"{folder}/run", name=name)
+                flagged[metric] = {cell["row_id"]: cell["value"] == 1 for cell in run.scores().to_pylist()}
+                asked = len(run.table("ratings").to_pylist()) if "(" in metric else 0
+        for forged in (True, False):
+            of = [row["id"] for row in rows if row["forged"] == forged]
+            shares = [f"{sum(found[each] for each in of)} of {len(of)}" for found in flagged.values()]
+            yield f"| {name} | {len(rows)} | {'yes' if forged else 'no'} | {shares[0]} | {shares[1]} | {asked} |\n"
+
+
+def _is_forged(row: Mapping[str, Any]) -> bool:
+    return {"misinfo", "relevant"} <= set(row["context_kinds"])
 
 
 def _filler(words: Sequence[str], draw: random.Random, count: int) -> str:
@@ -329,6 +363,10 @@ def report_index(texts: Sequence[str]) -> Iterator[str]:
 
 def main() -> None:
     """Publish the tables of the half kept apart; `--tuning` prints those of the other one, `--show` what went wrong."""
+    if "--judge" in sys.argv:
+        judge, *rows = sys.argv[sys.argv.index("--judge") + 1 :]
+        print(*report_judged(1, judge, int(rows[0]) if rows else _SMALL), sep="", end="")
+        return
     is_tuning = "--tuning" in sys.argv
     half = 0 if is_tuning else 1
     texts = [text for text in sections() if half_of(text) == half]

@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py tasks                    # CPU and memory per Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
-    python benchmarks/scale.py reporting --rows 1000000 # summary and report: seconds and memory
     python -m benchmarks.scale workers --engine ray     # one and two workers with a judge that takes 200 ms
+    python -m benchmarks.scale order --rows 80000       # results of a stage read in order, and in another order
 
 `tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
 seconds vary less than wall time on a shared machine. They include the processes that a run starts and waits for: the
@@ -13,11 +13,9 @@ workers of Dask, not those of Ray. `workers` also kills one of two workers in mi
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from signal import SIGKILL
 from subprocess import DEVNULL, Popen, run
@@ -35,7 +33,6 @@ SCORED = (
     *("context_entity_recall", "factual_correctness", "noise_sensitivity"),
     *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
 )
-SHARD_ROWS = 2000
 ROWS_OF_A_SHARD, CONCURRENCY = 20, 4
 """With so few rows and requests at a time, a worker waits for the judge most of the time."""
 _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In Dublin. It sells tea."}
@@ -44,17 +41,17 @@ _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In 
 def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tasks", "reporting", "workers"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers, else 100,000")
+    parser.add_argument("what", choices=["tasks", "workers", "order"])
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers, 80,000 for order")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
-    if options.what == "tasks":
+    if options.what == "order":
+        measure_order(options.rows or 80_000)
+    elif options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
-    elif options.what == "workers":
-        measure_workers(options.rows or 720, options.engine)
     else:
-        measure_reporting(options.rows or 100_000)
+        measure_workers(options.rows or 720, options.engine)
 
 
 def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
@@ -97,6 +94,49 @@ def measure_workers(rows: int, engine: str) -> None:
         _run_measured([ASSAY, "server", "stop"], folder)
     print(f"{engine}: two workers take {seconds['one'] / seconds['two']:.2f} times as much as one")
     print(f"the same scores: {len(set(scores.values())) == 1}")
+
+
+def measure_order(rows: int) -> None:
+    """Print the cost of looking up and reading the results of a stage, in the order of the rows and in another one."""
+    import numpy as np  # noqa: PLC0415 the other measurements do not need the package
+    import pyarrow as pa  # noqa: PLC0415
+
+    from metric_core.stages import Stage  # noqa: PLC0415
+    from tasks.rows import segment_reader  # noqa: PLC0415
+    from tasks.rows.computed_tables import RunTables  # noqa: PLC0415
+    from tasks.rows.records import build_table  # noqa: PLC0415
+    from tasks.rows.row_store import RowStore  # noqa: PLC0415
+    from tasks.rows.stage_rows import StageRows  # noqa: PLC0415
+    from tasks.runtime.usage import StageUsage  # noqa: PLC0415
+
+    opened: list[str] = []
+    open_stored = segment_reader.open_stored
+
+    def count(path: str, *others: Any) -> Any:
+        opened.append(path)
+        return open_stored(path, *others)
+
+    segment_reader.open_stored = count
+    stage, recipe, keys = Stage.QUESTIONS, "benchmark", []
+    with tempfile.TemporaryDirectory() as root:
+        for first in range(0, rows, 1000):
+            ids = [f"r{number}" for number in range(first, min(rows, first + 1000))]
+            cells = {"noncommittal": False, "status": "answered"}
+            records = [{"row_id": row, "k": k, "text": f"{row} {k} " * 30, **cells} for row in ids for k in range(3)]
+            found = StageRows.from_table(stage, build_table(stage, records), pa.array(ids))
+            keys.append(found.digests)
+            RowStore(root).append(stage, recipe, found, found.digests, StageUsage())
+        stored, other = np.concatenate(keys), np.random.default_rng(1).permutation(rows)
+        for name, order in (("in order", np.arange(rows)), ("in another order", other)):
+            opened.clear()
+            store, started = RowStore(root), time.process_time()
+            shards = [store.find(stage, recipe, stored[order[first:][:1000]]) for first in range(0, rows, 1000)]
+            found_at = time.process_time()
+            read = sum(table.num_rows for table in RunTables(store, [], {stage: shards}, {}).shards(stage))
+            print(
+                f"{rows:,} rows {name}: looked up in {found_at - started:.2f} s of CPU, {read:,} results read in "
+                f"{time.process_time() - found_at:.2f} s from {len(opened):,} segments"
+            )
 
 
 def _row(number: int) -> dict[str, Any]:
@@ -143,90 +183,6 @@ def _kill_worker(pid: int) -> None:
     _, busiest, name = max((line.split(maxsplit=2) for line in listed), key=lambda each: int(each[0]))
     print(f"kills {name}", flush=True)
     os.kill(int(busiest), SIGKILL)
-
-
-def measure_reporting(rows: int) -> None:
-    """Print the cost of each part of the reporting stage for a run with random scores."""
-    from tasks.reports.run import write_run as reporting  # noqa: PLC0415 the other measurement does not need them
-    from tasks.runs.run_folder import RunFolder  # noqa: PLC0415
-
-    for module, name in (
-        (RunFolder, "write_tables"),
-        (RunFolder, "summarize_scores"),
-        (reporting, "count_findings"),
-        (reporting, "write_report"),
-    ):
-        setattr(module, name, _timed(name, getattr(module, name)))
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "run", "stages").mkdir(parents=True)
-        tables = _tables(f"{folder}/tables", rows)
-        print(f"made {rows:,} rows, {_peak():.0f} MB at most")
-        settings = reporting.ReportingSettings(folder=f"{folder}/run", metrics=_metrics(), manifest=_manifest(rows))
-        reporting.write_run(tables, settings, lambda _done, _more: None)
-
-
-def _timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def timed(*arguments: Any) -> Any:
-        wall, cpu = time.monotonic(), time.process_time()
-        result = function(*arguments)
-        wall, cpu = time.monotonic() - wall, time.process_time() - cpu
-        print(f"{name}: {wall:.1f} s, {cpu:.1f} s of CPU, {_peak():.0f} MB at most so far", flush=True)
-        return result
-
-    return timed
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _metrics() -> tuple[Any, ...]:
-    from metric_core.metrics.registry import resolve  # noqa: PLC0415
-    from tasks.options.metric_settings import MetricSettings  # noqa: PLC0415
-
-    return tuple(MetricSettings.from_request(resolve(name).request()) for name in SCORED)
-
-
-def _tables(root: str, rows: int) -> Any:
-    """Store samples and random scores, in shards."""
-    import numpy as np  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
-
-    from metric_core.schemas import SAMPLES, SCORES  # noqa: PLC0415
-    from tasks.rows.computed_tables import RunTables  # noqa: PLC0415
-    from tasks.rows.row_store import RowStore  # noqa: PLC0415
-    from tasks.rows.stage_rows import StageRows  # noqa: PLC0415
-    from tasks.rows.table_store import TableStore  # noqa: PLC0415
-    from tasks.runtime.usage import StageUsage  # noqa: PLC0415
-
-    store, generator, samples, places = RowStore(root), np.random.default_rng(1), [], []
-    for start in range(0, rows, SHARD_ROWS):
-        numbers = range(start, min(rows, start + SHARD_ROWS))
-        ids = [f"{number:032x}" for number in numbers]
-        texts = {"user_input": "When does it open?", "response": "At nine.", "reference": "At ten."}
-        columns: dict[str, Any] = {
-            name: pa.nulls(len(ids), SAMPLES.arrow.field(name).type) for name in SAMPLES.arrow.names
-        }
-        columns |= {name: [text] * len(ids) for name, text in texts.items()}
-        columns |= {"row_id": ids, "row_number": list(numbers), "retrieved_contexts": [["It opens at ten."]] * len(ids)}
-        samples.append(TableStore(root).write(pa.table(columns)))
-        cells = len(ids) * len(SCORED)
-        values = np.round(6 * generator.random(cells)) / 6
-        values[:: len(SCORED)] = generator.random(len(ids))  # one metric has a different value in each row
-        scores: dict[str, Any] = {field.name: pa.nulls(cells, field.type) for field in SCORES.arrow}
-        scores |= {"row_id": np.repeat(ids, len(SCORED)), "metric": list(SCORED) * len(ids), "value": values}
-        table = pa.table(scores | {"status": ["scored"] * cells}, schema=SCORES.arrow)
-        found = StageRows.from_table(SCORES.stage, table, pa.array(ids))
-        places.append(store.append(SCORES.stage, None, found, found.digests, StageUsage()))
-    return RunTables(store, samples, {SCORES.stage: places}, {})
-
-
-def _manifest(rows: int) -> dict[str, Any]:
-    from tasks.record.run_record import FORMAT  # noqa: PLC0415
-
-    model = dict.fromkeys(("model", "revision", "note", "pipeline", "version", "backend", "name"), "none")
-    models = dict.fromkeys(("judge", "embedder", "language"), model)
-    return {"format": FORMAT, "run_id": "benchmark", "rows_read": rows, "versions": {"rag-assay": "0"}, **models}
 
 
 if __name__ == "__main__":

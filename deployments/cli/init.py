@@ -5,7 +5,8 @@ Metrics that the data allows are on, the rest is commented out.
 
 import json
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,13 @@ from tasks.sources import SourceOptions, read_samples
 
 app = VerbGroup()
 
+_FIRST: Mapping[str, tuple[str, ...]] = {
+    "": ("column_map", "limit", "on_bad_row", "by", "slices", "budget", "baseline", "out"),
+    "judge": ("backend", "server"),
+    "deploy": ("cron", "gate", "alerts"),
+}
+"""Table -> options that a configuration has without --all, besides the source and the metrics."""
+_WIDTH = 100
 _INSTEAD = {"interval": "cron"}
 """Options that exclude another one, by name."""
 
@@ -38,6 +46,7 @@ def init(
     source: Annotated[str | None, typer.Argument(help="The data to evaluate.", show_default=False)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write the configuration to.")] = Path("assay.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Write every option, not only the first ones.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
     """Write a commented configuration for your data."""
@@ -46,16 +55,17 @@ def init(
         return
     if out.exists() and not force:
         raise ConfigError(f"{out} already exists. Name another file with --out, or replace it with --force.")
-    write_output(out, config_template(source, out.parent), "the configuration", ConfigError)
+    write_output(out, config_template(source, out.parent, everything), "the configuration", ConfigError)
     stdout.print(f"wrote {out}. Evaluate with: assay run {out}")
 
 
-def config_template(source: str | None, folder: Path) -> str:
+def config_template(source: str | None, folder: Path, everything: bool = False) -> str:
     """Return a TOML configuration for a source.
 
     Args:
         source: The data; None returns a configuration to fill in.
         folder: Folder of the configuration; a local source is written relative to it.
+        everything: Write every option, not only those of _FIRST.
 
     Raises:
         SourceError: The source cannot be read.
@@ -66,8 +76,9 @@ def config_template(source: str | None, folder: Path) -> str:
     return "\n".join(
         [
             "# Configuration of an evaluation. Run it with: assay run THIS_FILE",
-            "# Every option can also be set in the environment: ASSAY_ and its name in capitals (ASSAY_LIMIT=10),",
-            "# with two underscores between a table and its option (ASSAY_JUDGE__BACKEND=builtin).",
+            "# Every option can also be set in the environment: ASSAY_ and its name in capitals",
+            "# (ASSAY_LIMIT=10), with two underscores between a table and its option",
+            "# (ASSAY_JUDGE__BACKEND=builtin).",
             "",
             "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL, hub:owner/name",
             "# or traces:PATH (traces of OpenTelemetry, Langfuse, LangSmith or Phoenix).",
@@ -76,7 +87,7 @@ def config_template(source: str | None, folder: Path) -> str:
             "",
             *_metric_lines(columns),
             "",
-            *_option_lines(),
+            *_option_lines(everything),
             "",
         ]
     )
@@ -95,9 +106,9 @@ def _relative(source: str, folder: Path) -> str:
 
 def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     lines = [
-        "# Metrics to compute; without this, all that the data and the judge allow. `assay metrics` lists them.",
-        "# A metric takes parameters in parentheses, or as a table:",
-        '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Is the answer free of harm?"}}',
+        "# Metrics to compute; without this, all that the data and the judge allow. `assay metrics`",
+        "# lists them. A metric takes parameters in parentheses, or as a table:",
+        '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Does it do no harm?"}}',
     ]
     example = '# metrics = ["faithfulness"]'
     if columns is None:
@@ -107,7 +118,7 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     except SourceError:
         return [
             *lines,
-            f"# The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map.",
+            *_comment(f"The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map."),
             example,
         ]
     named = [f"    {to_toml(request.key)}," for request in plan.requests]
@@ -115,22 +126,40 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     return [*lines, "metrics = [", *named, *missing, "]"]
 
 
-def _option_lines() -> list[str]:
+def _option_lines(everything: bool) -> list[str]:
     """Return the options in the order of their groups: single values first, then the tables with defaults."""
-    lines, tables = [], []
+    lines: list[str] = []
+    tables = []
+    left_out = 0
     for option in declarations(RunConfig):
-        if len(option.place) > 1 or option.place[0] in ("source", "metrics"):
+        name = option.place[0]
+        if len(option.place) > 1 or name in ("source", "metrics"):
             continue
         if option.table is not None and isinstance(option.field.default, ModelOptions | DeploySettings | Prices):
             tables.append(option)
+        elif everything or name in _FIRST[""]:
+            lines += _value_lines(name, option.field)
         else:
-            lines += [f"# {option.field.description}", f"# {option.place[0]} = {_format_value(option.field)}"]
+            left_out += 1
     for table in tables:
-        lines += ["", f"# {table.field.description}", f"# [{table.place[0]}]"]
-        for name, field in type(table.field.default).model_fields.items():
-            instead = f"or, instead of {_INSTEAD[name]}: " if name in _INSTEAD else ""
-            lines.append(f"# {instead}{name} = {_format_value(field)}  # {field.description}")
-    return lines
+        name = table.place[0]
+        fields = type(table.field.default).model_fields
+        shown = {key: field for key, field in fields.items() if everything or key in _FIRST.get(name, ())}
+        left_out += len(fields) - len(shown)
+        if shown:
+            lines += ["", *_comment(str(table.field.description)), f"# [{name}]"]
+        for key, field in shown.items():
+            lines += _value_lines(key, field, f"or, instead of {_INSTEAD[key]}: " if key in _INSTEAD else "")
+    return [*lines, *(("", f"# {left_out} more options: assay init --all") if left_out else ())]
+
+
+def _value_lines(name: str, field: FieldInfo, before: str = "") -> Iterator[str]:
+    yield from _comment(str(field.description))
+    yield f"# {before}{name} = {_format_value(field)}"
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
 def _format_value(field: FieldInfo) -> str:

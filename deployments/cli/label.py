@@ -14,10 +14,11 @@ from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.label_imports import ImportedLabels, draw_disagreements, given_labels, import_labels
-from tasks.calibration.label_sampling import DrawnSample, SampleOptions, draw_sample, sample_table
+from tasks.calibration.label_sampling import USUAL_BUDGET, DrawnSample, SampleOptions, draw_sample, sample_table
 from tasks.calibration.run_labels import Disagreement
 from tasks.reports.exports.score_tables import guess_format, write_export
-from tasks.reports.labels.label_page import LabelPage, write_label_page
+from tasks.reports.exports.scored_rows import is_judged
+from tasks.reports.labels.label_page import LabelPage, question_of, write_label_page
 from tasks.runs.finished_run import FinishedRun
 
 app = VerbGroup()
@@ -28,8 +29,18 @@ _PAGE = ".html"
 @app.command()
 def label(
     run: RunFolder,
-    metric: Annotated[str, typer.Option("--metric", "-m", help="Metric that the labels are about.")],
-    budget: Annotated[int, typer.Option("--budget", "-n", min=1, help="Number of rows or claims to draw.")] = 100,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric", "-m", help="Metric that the labels are about. Default: the run's first one that asks a judge."
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget", "-n", min=1, help=f"Number of rows or claims to draw. Default: {USUAL_BUDGET}, or all of fewer."
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -70,7 +81,7 @@ def label(
         ),
     ] = None,
     ask: Annotated[
-        str | None, typer.Option("--ask", help="Question about each row. Default: by the metric's description.")
+        str | None, typer.Option("--ask", help="Question about each row. Default: that of the metric.")
     ] = None,
     span: Range = None,
     annotators: Annotated[
@@ -86,6 +97,7 @@ def label(
 ) -> None:
     """Draw rows or claims for people to label, or import labels."""
     finished = FinishedRun(run)
+    metric = metric or _first_judged(finished)
     if imported:
         _print_imported(run, metric, import_labels(finished, metric, imported))
         return
@@ -102,14 +114,14 @@ def label(
         )
         sample = draw_sample(finished, options)
     else:
-        sample = draw_disagreements(finished, metric, disagreement, budget, is_claims=claims)
+        sample = draw_disagreements(finished, metric, disagreement, budget or USUAL_BUDGET, is_claims=claims)
     if out.suffix.lower() != _PAGE:
         _write_table(finished, sample, metric, out, column)
         return
     is_final = disagreement is Disagreement.PEOPLE
     page = LabelPage(
         metric=metric,
-        ask=ask or _default_question(finished, metric),
+        ask=ask or question_of(finished, metric),
         span=parse_span(span),
         given=given_labels(sample.items) if is_final else {},
     )
@@ -122,6 +134,18 @@ def label(
         "people open the page in a browser, label from the first on, and export; then run "
         f"`assay label {run} --metric {metric} --import FILE`"
     )
+
+
+def _first_judged(run: FinishedRun) -> str:
+    """Return the name of the first metric that asks a judge.
+
+    Raises:
+        ConfigError: The run has none.
+    """
+    for metric in run.record.metrics:
+        if is_judged(metric):
+            return metric.key
+    raise ConfigError(f"no metric of {run.folder} asks a judge: name the metric that people shall judge with --metric")
 
 
 def _write_table(run: FinishedRun, sample: DrawnSample, metric: str, out: Path, column: str) -> None:
@@ -159,11 +183,6 @@ def _divide(sample: DrawnSample, pages: int, overlap: int) -> list[DrawnSample]:
             )
         )
     return found
-
-
-def _default_question(run: FinishedRun, metric: str) -> str:
-    summaries = {each.key: each.summary or metric for each in run.record.metrics}
-    return f"Is this row good, judged by: {summaries[metric]}"
 
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:

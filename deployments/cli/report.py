@@ -8,7 +8,7 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.verb import VerbGroup
-from tasks.reports.run.report_page import WORST_ROWS, write_report
+from tasks.reports.run.report_page import write_report
 
 app = VerbGroup()
 
@@ -23,12 +23,15 @@ def report(
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option("--rows", help="Number of rows to include with their evidence, worst first. Default: 1000."),
+        typer.Option(
+            "--rows",
+            help="Number of rows to include with their evidence, worst first. Default: all of up to 1,000, else 200.",
+        ),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Write the report of a run again, as one offline HTML file."""
-    written = write_report(run, WORST_ROWS if rows is None else rows, out).absolute()
+    written = write_report(run, rows, out).absolute()
     stdout.print(str(written))
     if show and not webbrowser.open(written.as_uri()):
         stderr.print("cannot start a browser; open the file yourself", style="yellow")

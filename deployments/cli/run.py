@@ -1,6 +1,7 @@
 """`assay run`: evaluate a source and print the summary."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -20,11 +21,12 @@ from deployments.cli._support.run_lines import (
     usage_lines,
 )
 from deployments.cli._support.verb import VerbGroup
+from deployments.cli.example import EXAMPLES, write_examples
 from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
-from metric_core.errors import FailedCellsError
+from metric_core.errors import ConfigError, FailedCellsError
 from metric_core.records import Direction
 from tasks.documents.blocks import Line, own
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
@@ -49,6 +51,7 @@ app = VerbGroup()
 _EXAMPLES = """Examples:
 
 \b
+assay run --example
 assay run answers.jsonl
 assay run assay.toml --limit 20 --out runs/trial
 assay run log.csv --column-map prompt=user_input,gold=reference
@@ -59,12 +62,19 @@ assay run answers.jsonl --judge http://localhost:8000/v1
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Explain scores and judge at length; show Prefect's log on stderr.")
 ]
+Example = Annotated[
+    bool, typer.Option("--example", help="Evaluate the example, written to examples/ as by `assay example`.")
+]
 
 
 @app.command(epilog=_EXAMPLES)
 @with_config
-def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
+def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False, example: Example = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""
+    if example and config.source is not None:
+        raise ConfigError(f"--example is a source, and {config.source} another: leave out one of them")
+    if example:
+        config = config.model_copy(update={"source": str(write_examples(EXAMPLES))})
     plan = plan_run(config)
     open_judges(plan)
     starting = start_server(assay_home())
@@ -121,6 +131,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     run = RunRecords(record, summary, folder.path)
     title = (own(f"{summary.rows} rows of "), shown_source(record.source))
     print_document(stdout, [Line(title, is_strong=True), *cautions_of(run)])
+    print_lines(stdout, lines_of(run, "headline"))
     print_table(stdout, summary_table(summary))
     print_lines(stdout, _lines(run))
     print_document(stdout, [*blocks_of(run)])
@@ -131,6 +142,9 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report")
     stdout.print(f"report: {shorten_path(folder.report)}")
+    if stdout.is_terminal:
+        shown = shlex.quote(shorten_path(folder.path))
+        stdout.print(f"next: assay report {shown} --open, assay label {shown}")
 
 
 def _run_json(evaluation: "Evaluation", record: RunRecord, summary: RunSummary) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from deployments.cli.calibrate import Range, parse_span
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.label_sampling import SampleOptions, draw_sample
+from tasks.calibration.label_sampling import USUAL_BUDGET, SampleOptions, draw_sample
 from tasks.label_studio.label_tasks import read_labels, write_labels, write_tasks
-from tasks.reports.labels.label_page import LabelPage
+from tasks.reports.labels.label_page import LabelPage, question_of
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.wording import shorten_path
 
@@ -30,12 +30,19 @@ def label_studio() -> None:
 def write(
     run: RunFolder,
     metric: Annotated[str, typer.Option("--metric", "-m", help="Metric that the labels are about.")],
-    budget: Annotated[int, typer.Option("--budget", "-n", min=1, help="Number of rows or claims to draw.")] = 100,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget", "-n", min=1, help=f"Number of rows or claims to draw. Default: {USUAL_BUDGET}, or all of fewer."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File of the tasks.")] = Path("tasks.json"),
     claims: Annotated[bool, typer.Option("--claims", help="Label single claims or passages.")] = False,
     active: Annotated[bool, typer.Option("--active", help="Draw more where the judge is unsure.")] = False,
     by: Annotated[str | None, typer.Option("--by", help="Column of groups, of each of which one row is drawn.")] = None,
-    ask: Annotated[str, typer.Option("--ask", help="Question about each row.")] = "Is this row good?",
+    ask: Annotated[
+        str | None, typer.Option("--ask", help="Question about each row. Default: that of the metric.")
+    ] = None,
     span: Range = None,
     seed: Annotated[int | None, seed_option("ASSAY_LABEL_SEED")] = None,
 ) -> None:
@@ -52,7 +59,9 @@ def write(
         seed=SEED if seed is None else seed,
     )
     sample = draw_sample(finished, options)
-    interface = write_tasks(finished, sample, LabelPage(metric, ask, parse_span(span)), out)
+    interface = write_tasks(
+        finished, sample, LabelPage(metric, ask or question_of(finished, metric), parse_span(span)), out
+    )
     stdout.print(
         f"wrote {len(sample.items):,} tasks to {shorten_path(out)}, their interface to {shorten_path(interface)}"
     )

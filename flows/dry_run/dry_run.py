@@ -104,7 +104,7 @@ class DryRunner:
             given: Results that the run takes as they are.
         """
         stages = {stage: StageDryRun(stage, step.is_judged) for stage, step in self._engine.steps.items()}
-        shards = [look_up(self._engine, self._store, number, ref, given) for number, ref in enumerate(samples.refs)]
+        shards = look_up(self._engine, self._store, samples.refs, given)
         for shard in shards:
             for stage, places in shard.places.items():
                 stages[stage].kept += int((~places.missing).sum())

@@ -14,7 +14,7 @@ from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
-from tasks.engine.lookup import Given, look_up, pack_shards
+from tasks.engine.lookup import Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import SHARD_TASK, start_shard
@@ -27,13 +27,9 @@ from tasks.rows.shard import Shard
 from tasks.rows.table_store import Samples
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
-from tasks.runtime.threads import map_threads
 
 _Start: TypeAlias = Callable[[Shard], Callable[[], Shard]]
 """Starts the computation of a shard, and returns a function that waits for its results and returns the shard."""
-
-LOOKUPS_AT_ONCE = 8
-"""Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
 _FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)
 """Work for the report of a run with new answers: more than half a second of CPU time."""
@@ -69,11 +65,12 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     """
     plan = engine_plan(run)
     store = RowStore(plan.tables)
-    shards = map_threads(lambda each: look_up(plan, store, *each, given), list(enumerate(samples)), LOOKUPS_AT_ONCE)
+    shards = look_up(plan, store, samples, given)
     usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
     if any(shard.missing for shard in shards):
-        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run, plan, store, shards) as start:
-            for shard in _compute(pack_shards(shards, plan.shard_rows), start, max_concurrent_shards(run.plan.storage)):
+        packed = [*pack_shards(shards, plan.shard_rows)]
+        with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run, plan, store, packed) as start:
+            for shard in _compute(packed, start, max_concurrent_shards(run.plan.storage)):
                 shard.give_back(shards)
                 for stage, usage in shard.usages.items():
                     usages[stage] += usage
@@ -108,11 +105,12 @@ def _open_engine(run: Run, plan: EnginePlan, store: RowStore, shards: Sequence[S
     """Yield the function that starts the computation of a shard, in this process or in another one."""
     storage = run.plan.storage
     if storage.runner.engine == "threads":
+        known = read_known(plan, store, shards)
         with open_schedule(plan, store, storage.stages_at_once) as schedule:
-            yield partial(start_shard, schedule=schedule)
+            yield lambda shard: start_shard(shard, schedule, next(known))
         return
     rows = Counter[Stage]()
-    for shard in pack_shards(shards, plan.shard_rows):
+    for shard in shards:
         rows.update(dict.fromkeys(shard.missing, len(shard)))
     for stage in plan.steps:
         progress.advance(stage, 0, rows[stage])

@@ -41,7 +41,8 @@ def draft_plan(config: RunConfig) -> RunPlan:
     """
     if config.source is None:
         raise ConfigError(
-            "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
+            "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration; "
+            "`assay run --example` brings its own"
         )
     if config.traces is not None and not config.source.startswith(TRACES):
         raise ConfigError(

@@ -25,7 +25,7 @@ from tasks.reports.exports.score_tables import (
     reshape,
     write_export,
 )
-from tasks.reports.run.report_page import WORST_ROWS, write_report
+from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.short_tracebacks import shortens_tracebacks
@@ -50,7 +50,7 @@ class RunResult:
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metrics of summary.json: mean, interval, and the counts scored, undefined and failed."""
+        """The metrics of summary.json: scored, undefined and failed rows, with mean and interval in `distribution`."""
         return {metric.metric: asdict(metric) for metric in self._summary.metrics}
 
     @cached_property
@@ -117,8 +117,13 @@ class RunResult:
         write_export(reshape(self.folder, parse_shape(shape)), target, chosen_format)
         return target
 
-    def report(self, out: str | Path | None = None, rows: int = WORST_ROWS) -> Path:
-        """Write the report again with the `rows` worst rows, by default to the run folder, and return its path."""
+    def report(self, out: str | Path | None = None, rows: int | None = None) -> Path:
+        """Write the report again and return its path.
+
+        Args:
+            out: File to write; default `report.html` in the run folder.
+            rows: Number of rows with their evidence, worst first; default all of up to 1,000 rows, else 200.
+        """
         return write_report(self.folder, rows, None if out is None else Path(out).expanduser())
 
     def __repr__(self) -> str:

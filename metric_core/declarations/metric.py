@@ -53,6 +53,8 @@ class Metric:
     Args:
         name: Name of the metric.
         summary: Description in one line.
+        question: Question to people who label rows, with parameters in braces: a yes is a high score. Empty: they are
+            asked whether the row deserves a high score.
         source: Publication or project that defines the formula.
         columns: Function from parameters to the sample columns that the formula needs.
         products: Function from parameters to the products that the formula reads.
@@ -117,6 +119,7 @@ class Metric:
     tolerated: float | None = None
     diagnosis: ScoreClass | None = None
     in_default_suite: bool = True
+    question: str = ""
     origin: str = ""
     code: str = ""
 

@@ -62,7 +62,7 @@ class _Passages:
     def __init__(self, passages: Sequence[str], question: str) -> None:
         self.asked = split_statements(question)
         asked = {form for each in self.asked for form in (*each.forms, *each.names.values())}
-        wanted = frozenset(form for each in self.asked for form in each.content)
+        wanted = _words_of(self.asked)
         located = ([*_locate(index, text)] for index, text in enumerate(passages))
         self.located = [each for passage in located if _is_relevant(passage, wanted) for each in passage]
         self.names: list[set[str]] = [set() for _ in passages]
@@ -144,6 +144,21 @@ def find_disagreements(passages: Sequence[str], question: str = "") -> list[Disa
     []
     """
     return sorted(_Passages(passages, question).disagreements(), key=lambda each: -each.alike)
+
+
+def find_relevant(passages: Sequence[str], question: str) -> list[int]:
+    """Return the indices of the passages that have a word of the question, if that has any.
+
+    >>> find_relevant(["Camera footage is kept for 72 hours.", "It rains."], "How long is footage kept?")
+    [0]
+    """
+    wanted = _words_of(split_statements(question))
+    located = ([*_locate(index, text)] for index, text in enumerate(passages))
+    return [index for index, each in enumerate(located) if each and _is_relevant(each, wanted)]
+
+
+def _words_of(question: Sequence[Statement]) -> frozenset[str]:
+    return frozenset(form for each in question for form in each.content)
 
 
 def _locate(passage: int, text: str) -> Iterator[_Located]:

@@ -28,6 +28,7 @@ class Draft:
         key: Key of the metric if its judge must be trusted, else None.
         advice: Returns the number of rows that would decide the check, in words, or an empty text if it is not known;
             called only for a check that too few rows leave undecided.
+        rows_needed: Returns this number; None if it is not known, or if no number of rows would do.
         missing: Rows that only one run has scored; None if there are none, or no baseline.
         is_small: True if there are too few rows for a decision.
         caution: Sentence on why the interval may be too narrow; may be empty.
@@ -38,6 +39,7 @@ class Draft:
     finding: Finding | None = None
     key: str | None = None
     advice: Callable[[], str] = str
+    rows_needed: Callable[[], int | None] = lambda: None
     missing: MissingScores | None = None
     is_small: bool = False
     caution: str = ""
@@ -123,7 +125,8 @@ def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
         return replace(settled, reason=f"violates the threshold, but with this many {many} that may be chance")
     reason = "the threshold lies within the interval: too few rows to decide"
     advice = draft.advice()
-    return replace(settled, reason=f"{reason}; {advice}" if advice else reason)
+    reason = f"{reason}; {advice}" if advice else reason
+    return replace(settled, reason=reason, rows_needed=draft.rows_needed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +226,10 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
         return Draft(replace(check, observed=units.mean, reason=reason))
     finding = _add_nights(check_mean(units, threshold, confidence, measured.bounds, stream), measured, gate)
     caution = SERIAL if measured.is_serial and measured.groups is None else ""
-    advice = partial(_advise_rows, units, measured, measured.bounds, confidence)
+    needed = partial(_rows_needed, units, measured, measured.bounds, confidence)
+    advice = partial(_advise_rows, units, measured, needed)
     unknown = measured.nights.unknown if measured.adds_up_nights else ""
-    return Draft(check, finding, advice=advice, caution=caution, unknown=unknown)
+    return Draft(check, finding, advice=advice, rows_needed=needed, caution=caution, unknown=unknown)
 
 
 def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
@@ -238,9 +242,13 @@ def _add_nights(finding: Finding, measured: Measured, gate: Gate) -> Finding:
     return replace(finding, p_nights=p, judged_again=tuple(replace(each, p_nights=p) for each in finding.judged_again))
 
 
-def _advise_rows(units: Units, measured: Measured, bounds: Bounds, confidence: Confidence) -> str:
+def _rows_needed(units: Units, measured: Measured, bounds: Bounds, confidence: Confidence) -> int | None:
     level = confidence.level if measured.threshold.is_met_by(units.mean) else confidence.of_failure
-    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, bounds, level)
+    return rows_to_decide(Moments.from_units(units), measured.threshold.value, bounds, level)
+
+
+def _advise_rows(units: Units, measured: Measured, needed: Callable[[], int | None]) -> str:
+    rows = needed()
     if rows is None:
         return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""
     return f"needs about {rows:,} rows if the mean stays at {units.mean:.3f}" if rows > len(measured.values) else ""

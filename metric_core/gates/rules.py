@@ -297,6 +297,7 @@ class Check:
         is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
         is_unknown: True if the check could fail by earlier runs, which are not known: it does not count as passed.
         threshold: Threshold of the mean or quantile that is tested; None for other rules, and with too few rows.
+        rows_needed: Number of rows that would decide a check that too few leave undecided; None if it is not known.
     """
 
     kind: RuleKind
@@ -315,6 +316,7 @@ class Check:
     is_unsettled: bool = False
     is_unknown: bool = False
     threshold: Threshold | None = None
+    rows_needed: int | None = None
 
     @property
     def size(self) -> str:

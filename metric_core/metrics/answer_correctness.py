@@ -90,6 +90,7 @@ def _check_weights(value: Any) -> str | None:
 ANSWER_CORRECTNESS = Metric(
     name="answer_correctness",
     summary="Weighted mean of overlap in claims (F-beta) and similarity in meaning of response and reference.",
+    question="Does the answer say what the reference says, and nothing that contradicts it?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Correctness',
     family="answer_correctness",
     columns=constant(columns.RESPONSE, columns.REFERENCE),

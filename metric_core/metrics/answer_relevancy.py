@@ -51,6 +51,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 ANSWER_RELEVANCY = Metric(
     name="answer_relevancy",
     summary="Similarity of the questions that the response would answer to the user question.",
+    question="Does the answer reply to the question, without evading it?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Relevance',
     family="answer_relevancy",
     columns=constant(columns.USER_INPUT, columns.RESPONSE),

@@ -48,6 +48,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 ANSWER_SIMILARITY = Metric(
     name="answer_similarity",
     summary="Similarity of response and reference in meaning; needs no judge.",
+    question="Do answer and reference mean the same?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity',
     family="answer_similarity",
     columns=constant(columns.RESPONSE, columns.REFERENCE),

@@ -53,6 +53,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 ASPECT_CRITIC = Metric(
     name="aspect_critic",
     summary="Whether a sample meets a definition in free text, by a vote of the judge.",
+    question="{definition}",
     source="Ragas documentation, General Purpose Metrics, Aspect Critic",
     family="aspect_critic",
     columns=constant(),

@@ -79,6 +79,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 CONTEXT_ENTITY_RECALL = Metric(
     name="context_entity_recall",
     summary="Share of the named entities of the reference that the retrieved contexts name; needs no judge.",
+    question="Do the passages name everything that the reference names?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall',
     family="context_entity_recall",
     columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),

@@ -92,6 +92,7 @@ def _precision_for(column: str, evidence: Evidence, kind: VerdictKind) -> Score:
 CONTEXT_PRECISION = Metric(
     name="context_precision",
     summary="Whether the contexts that help to arrive at the reference are ranked first.",
+    question="Do the passages that help to arrive at the reference come first?",
     source=_SOURCE,
     family="context_precision",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
@@ -107,6 +108,7 @@ CONTEXT_PRECISION = Metric(
 CONTEXT_UTILIZATION = Metric(
     name="context_utilization",
     summary="Whether the contexts that help to arrive at the response are ranked first; needs no reference.",
+    question="Do the passages that help to arrive at the answer come first?",
     source=_SOURCE,
     family="context_precision",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.RESPONSE),

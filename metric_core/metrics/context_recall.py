@@ -74,6 +74,7 @@ def _check(parameters: Parameters) -> str | None:
 CONTEXT_RECALL = Metric(
     name="context_recall",
     summary="Share of the claims of the reference that the retrieved contexts support.",
+    question="Do the passages support all that the reference says?",
     source="Ragas documentation, Context Recall",
     family="context_recall",
     columns=_columns,

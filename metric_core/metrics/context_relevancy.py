@@ -36,6 +36,7 @@ def _compute(_: MetricRequest, evidence: Evidence) -> Score:
 CONTEXT_RELEVANCY = Metric(
     name="context_relevancy",
     summary="Share of the retrieved sentences that help to answer the user question.",
+    question="Do most sentences of the passages help to answer the question?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy',
     family="context_relevancy",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),

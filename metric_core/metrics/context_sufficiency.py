@@ -47,6 +47,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 CONTEXT_SUFFICIENCY = Metric(
     name="context_sufficiency",
     summary="Whether a careful reader could answer the question from the retrieved contexts alone.",
+    question="Could a careful reader answer the question from the passages alone?",
     source="Joren et al. 2024, Sufficient Context: A New Lens on Retrieval Augmented Generation Systems",
     family="context_sufficiency",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),

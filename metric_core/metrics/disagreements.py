@@ -1,22 +1,39 @@
 """Whether the retrieved contexts of a row disagree, and whether the response follows the older one."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from metric_core import columns
 from metric_core.columns import ColumnType
 from metric_core.declarations.diagnosis_class import ScoreClass, SystemPart
-from metric_core.declarations.metric import Metric, MetricRequest, constant
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.declarations.own_products import OwnProduct
+from metric_core.declarations.parameter_checks import allow_none, require_positive_integer
 from metric_core.disagreements.answers import age_of, find_older, find_taken
-from metric_core.disagreements.conflicts import Disagreement, find_disagreements
+from metric_core.disagreements.conflicts import Disagreement, find_disagreements, find_relevant
 from metric_core.evidence import Evidence
-from metric_core.reasons import NO_CONTEXTS
-from metric_core.records import Direction, Score
+from metric_core.metrics._votes import exact_label
+from metric_core.prompts.judge_questions import YES, YES_NO, ChoiceQuestion, CustomKind, RatingRequest
+from metric_core.reasons import NEEDS_LANGUAGE_MODEL, NO_CONTEXTS, NO_USABLE_RATING
+from metric_core.records import Direction, Sample, Score
+from metric_core.stages import Product
 
 NO_DISAGREEMENT = "the contexts do not disagree"
 NOT_DATED = "the contexts that disagree have no dates or versions to compare"
 NOT_TAKEN = "the response follows none of the contexts that disagree"
 
+PAIR = "rag_assay.disagreeing_passages"
+_PASSAGES_DIFFER = CustomKind(
+    PAIR,
+    """
+{passage}
+{other_passage}
+{question}
+Do the two passages contradict each other in what they say about the question: does one give a number, date, name, or
+yes or no, and the other one another for the same thing? Passages about different things do not contradict each other,
+and neither does a passage that says nothing about the question. {answer}
+""",
+)
 _SOURCE = "rag-assay: values at the same place of aligned statements"
 
 
@@ -36,8 +53,58 @@ _DISAGREEMENTS = OwnProduct(
 )
 
 
-def _context_conflict(_: MetricRequest, evidence: Evidence) -> Score:
-    return Score.scored(float(bool(evidence.product(_DISAGREEMENTS.name))))
+def asked_pairs(sample: Sample, parameters: Parameters) -> list[tuple[int, int]]:
+    """Return the pairs of contexts that a judge is asked about: of a row without values that differ, the first ones.
+
+    >>> row = Sample(user_input="Who led it?", retrieved_contexts=("Ada led it.", "It was led by Grace.", "It rains."))
+    >>> asked_pairs(row, {"pairs": 6}), asked_pairs(row, {"pairs": None})
+    ([(0, 1)], [])
+    """
+    contexts, question = sample.retrieved_contexts or (), sample.user_input or ""
+    if parameters["pairs"] is None or find_disagreements(contexts, question):
+        return []
+    ranks = sorted({contexts[index]: index for index in reversed(find_relevant(contexts, question))}.values())
+    by_rank = sorted(combinations(ranks, 2), key=lambda pair: pair[::-1])
+    return sorted(by_rank[: parameters["pairs"]])
+
+
+def pair_of(template: str) -> tuple[int, int]:
+    """Return the pair of contexts that a question of a name is about.
+
+    >>> pair_of("passages:0:3")
+    (0, 3)
+    """
+    _, one, other = template.split(":")
+    return int(one), int(other)
+
+
+def _ask(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
+    contexts = sample.retrieved_contexts or ()
+    return [
+        RatingRequest(
+            f"passages:{one}:{other}",
+            ChoiceQuestion(
+                _PASSAGES_DIFFER,
+                {
+                    "passage": contexts[one],
+                    "other_passage": contexts[other],
+                    columns.USER_INPUT: sample.user_input or "",
+                },
+                YES_NO,
+            ),
+        )
+        for one, other in asked_pairs(sample, parameters)
+    ]
+
+
+def _context_conflict(request: MetricRequest, evidence: Evidence) -> Score:
+    found: Sequence[Disagreement] = evidence.product(_DISAGREEMENTS.name)
+    if found or request.parameters["pairs"] is None:
+        return Score.scored(float(bool(found)))
+    labels = [exact_label(rating.value, YES_NO) for rating in evidence.ratings_of(request.key)]
+    if YES not in labels and None in labels:
+        return Score.failed(NO_USABLE_RATING)
+    return Score.scored(float(YES in labels))
 
 
 def _stale_answer(_: MetricRequest, evidence: Evidence) -> Score:
@@ -61,15 +128,29 @@ def _stale_answer(_: MetricRequest, evidence: Evidence) -> Score:
 CONTEXT_CONFLICT = Metric(
     name="context_conflict",
     summary="Whether two retrieved contexts give different values for the same thing; lower is better.",
+    question="Do two passages give different values for the same thing?",
     source=_SOURCE,
     family="disagreements",
     columns=constant(columns.RETRIEVED_CONTEXTS),
     optional_columns=constant(columns.USER_INPUT),
-    products=constant(),
+    products=lambda parameters: () if parameters["pairs"] is None else (Product.RATINGS,),
     own_products=(_DISAGREEMENTS,),
     compute=_context_conflict,
     direction=Direction.LOWER,
-    undefined=_DISAGREEMENTS.undefined,
+    undefined={
+        **_DISAGREEMENTS.undefined,
+        NEEDS_LANGUAGE_MODEL: "a judge is asked about pairs of contexts, and it is not a language model",
+    },
+    parameters={
+        "pairs": Parameter(
+            summary="maximum number of pairs of contexts per row that the judge is asked about, where no value differs",
+            default=None,
+            check=allow_none(require_positive_integer),
+        )
+    },
+    ratings=_ask,
+    question_kinds=(_PASSAGES_DIFFER,),
+    language_model=True,
     in_default_suite=False,
     diagnosis=ScoreClass(
         name="passages disagree",
@@ -83,6 +164,7 @@ CONTEXT_CONFLICT = Metric(
 STALE_ANSWER = Metric(
     name="stale_answer",
     summary="Whether the response follows the older of two contexts that disagree; lower is better.",
+    question="Does the answer follow the older of two passages that disagree?",
     source=_SOURCE,
     family="disagreements",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),

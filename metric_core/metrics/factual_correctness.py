@@ -103,6 +103,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 FACTUAL_CORRECTNESS = Metric(
     name="factual_correctness",
     summary="Precision, recall or F-beta of the claims of the response against those of the reference.",
+    question="Does the answer say what the reference says, and nothing else?",
     source="Ragas, Factual Correctness",
     family="factual_correctness",
     columns=constant(columns.RESPONSE, columns.REFERENCE),

@@ -38,6 +38,7 @@ def _compute(_: MetricRequest, evidence: Evidence) -> Score:
 FAITHFULNESS = Metric(
     name="faithfulness",
     summary="Share of the claims of the response that the retrieved contexts support.",
+    question="Do the passages support all that the answer claims?",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness',
     family="faithfulness",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),

@@ -270,6 +270,7 @@ LEAKED_CLAIMS = Metric(
     name="leaked_claims",
     summary="Share of the claims of the response that only passages support which the asker may not see; lower is "
     "better.",
+    question="Does the answer claim something that only passages say which the asker may not see?",
     source=_SOURCE,
     family="leaks",
     columns=constant(c.RESPONSE, c.RETRIEVED_CONTEXTS),

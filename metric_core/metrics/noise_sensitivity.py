@@ -101,6 +101,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 NOISE_SENSITIVITY = Metric(
     name="noise_sensitivity",
     summary="Share of the claims of the response that are wrong and come from the retrieved contexts; lower is better.",
+    question="Does the answer claim something wrong that it has from a passage?",
     source="Ragas, Noise Sensitivity",
     family="noise_sensitivity",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),

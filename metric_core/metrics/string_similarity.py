@@ -56,6 +56,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 STRING_SIMILARITY = Metric(
     name="string_similarity",
     summary="Similarity of response and reference as strings; needs no judge.",
+    question="Are answer and reference nearly the same text?",
     source="Ragas documentation, Traditional NLP Metrics",
     family="string_similarity",
     columns=constant(columns.RESPONSE, columns.REFERENCE),

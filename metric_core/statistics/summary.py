@@ -17,7 +17,7 @@ from metric_core.statistics.slices import groups_within
 
 TOO_NARROW = (
     "the interval may be too narrow. If the file is sorted by topic or document, are these all there are? Then it "
-    "holds; if there are more, --by COLUMN allows for them"
+    "holds; if there are more, --by that column allows for them"
 )
 """Meaning of a serial order. Sorting alone makes no interval too narrow: of files with the rows of six topics in turn,
 a third to all are called serial, 98 to 99 % of the intervals hold, and those by topic are up to five times as wide."""

@@ -31,13 +31,17 @@ _LABELS_OF_STRATUM = 10
 """Number of labels per stratum, on average, of an active choice; each has at least half of it."""
 
 
+USUAL_BUDGET = 100
+"""Number of rows or claims that are drawn unless another is given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleOptions:
     """Options of a sample.
 
     Args:
         metric: Key of the metric that the labels are about: only what it has scored is drawn.
-        budget: Number of rows or claims to draw, at least 1.
+        budget: Number of rows or claims to draw, at least 1; None draws `USUAL_BUDGET`, or all if there are fewer.
         is_claims: True to draw single claims or passages that the metric reads verdicts on, False to draw rows.
         by: Column that groups rows: at most one row per group is drawn, since labels of rows that belong together say
             less than those of others. None draws rows independently.
@@ -50,7 +54,7 @@ class SampleOptions:
     """
 
     metric: str
-    budget: int
+    budget: int | None = None
     is_claims: bool = False
     by: str | None = None
     strata: int | None = None
@@ -123,26 +127,27 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
         )
     if options.is_surest and (run.record.cascade is None or not options.is_claims):
         raise ConfigError("--surest is for --claims of a run with a cascade: its labels say how sure it must be")
-    if options.is_active:
-        strata = active_strata(options.budget)
-    if strata is not None and not 2 <= strata <= MOST_STRATA:
-        raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {strata}")
     items = list_items(run, options.metric, is_claims=options.is_claims, has_beliefs=options.is_active)
     of_digest: dict[str, LabelItem] = {}
     for item in items:
         of_digest.setdefault(item.digest, item)
+    budget = min(USUAL_BUDGET, len(of_digest)) if options.budget is None else options.budget
+    if options.is_active:
+        strata = active_strata(budget)
+    if strata is not None and not 2 <= strata <= MOST_STRATA:
+        raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {strata}")
     generator = np.random.default_rng(options.seed)
     names = None
     if strata is not None:
         scores = {digest: item.belief if options.is_active else item.score for digest, item in of_digest.items()}
-        drawn, names = draw_from_strata(scores, options.budget, strata, generator, is_active=options.is_active)
+        drawn, names = draw_from_strata(scores, budget, strata, generator, is_active=options.is_active)
     elif options.is_surest and run.record.cascade is not None:
         cheaper = run.record.cascade.name
-        drawn, names = draw_surest({of.digest: of.sureness(cheaper) for of in items}, options.budget, generator)
+        drawn, names = draw_surest({of.digest: of.sureness(cheaper) for of in items}, budget, generator)
     else:
         rows = None if options.by is None else RunRows.from_run(run, Matching(by=options.by)).groups
         groups = None if rows is None else {of.digest: rows[of.row_id] for of in items if of.row_id in rows}
-        drawn = draw(list(of_digest), options.budget, groups, generator)
+        drawn = draw(list(of_digest), budget, groups, generator)
     return DrawnSample(
         items=tuple(of_digest[digest] for digest in drawn),
         probabilities=tuple(drawn.values()),

@@ -5,24 +5,30 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pydantic import Field
 
 from metric_core.columns import RETRIEVED_CONTEXT_DATES, ColumnType
 from metric_core.disagreements.answers import find_taken
 from metric_core.disagreements.conflicts import Said, find_disagreements
 from metric_core.evidence import Evidence, MissingProductError
-from metric_core.metrics.disagreements import CONTEXT_CONFLICT, STALE_ANSWER
+from metric_core.metrics.disagreements import CONTEXT_CONFLICT, STALE_ANSWER, pair_of
+from metric_core.prompts.judge_questions import YES
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES
+from metric_core.stages import Stage
 from tasks.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
 from tasks.findings.finding import Finding, RunRecords, WrittenRows
 from tasks.record.findings import FindingPart
 from tasks.rows.records import read_samples_table
 from tasks.runs.row_grouping import ROW_ID
-from tasks.runs.run_folder import RunFolder
+from tasks.runs.run_folder import STAGES, RunFolder
+from tasks.runtime.wording import shorten
 
 MOST_SHOWN = 20
 """Rows of which the places are shown."""
+_LONGEST = 300
+"""Characters of a passage that are shown if the judge found a disagreement, which names no sentence."""
 
 
 class DisagreementCounts(FindingPart):
@@ -76,7 +82,8 @@ def section(run: RunRecords) -> Sequence[Block]:
     found = run.summary.find(DisagreementCounts)
     if found is None:
         return ()
-    rows = [row for sample in _read_samples(run, found.shown) for row in _rows(sample)]
+    judged = _read_judged(run, found.shown)
+    rows = [row for sample in _read_samples(run, found.shown) for row in _rows(sample, judged.get(sample.row_id))]
     if not rows:
         return ()
     more = found.disagreeing - len(found.shown)
@@ -92,26 +99,46 @@ def _read_samples(run: RunRecords, row_ids: Iterable[str]) -> Iterator[Sample]:
         yield from read_samples_table(shard.filter(pc.is_in(shard[ROW_ID], value_set=wanted)))
 
 
-def _rows(sample: Sample) -> Iterator[tuple[Text, ...]]:
+def _read_judged(run: RunRecords, row_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return the first pair of passages of each row that the judge found to disagree."""
+    asked = [each.key for each in run.record.metrics if each.name == CONTEXT_CONFLICT.name and each.parameters["pairs"]]
+    if not (asked and row_ids):
+        return {}
+    is_found = pc.field("metric").isin(asked) & (pc.field("value") == YES) & pc.field(ROW_ID).isin(row_ids)
+    path = run.folder / STAGES / f"{Stage.RATINGS}.parquet"
+    found = pq.read_table(path, columns=[ROW_ID, "template"], filters=is_found).to_pylist()
+    return {row[ROW_ID]: pair_of(row["template"]) for row in reversed(found)}
+
+
+def _rows(sample: Sample, judged: tuple[int, int] | None) -> Iterator[tuple[Text, ...]]:
     """Yield a row of the table for the clearest disagreement of a sample, if the run can still find it."""
     contexts = sample.retrieved_contexts or ()
     try:
         dates = Evidence(sample).own_column(RETRIEVED_CONTEXT_DATES, ColumnType.TEXTS)
     except MissingProductError:
         dates = []
-    for each in find_disagreements(contexts, sample.user_input or "")[:1]:
+    dates = dates if len(dates) == len(contexts) else []
+    found = find_disagreements(contexts, sample.user_input or "")
+    for each in found[:1]:
         taken = find_taken(sample.response or "", each)
         follows = {(True, False): "the first one", (False, True): "the other one", (True, True): "both"}
-        sides = (_place(said, dates if len(dates) == len(contexts) else ()) for said in (each.one, each.other))
+        sides = (_place(said, dates) for said in (each.one, each.other))
         yield sample.row_id, *sides, own(follows.get((taken.one, taken.other), "none"))
+    if judged is not None and not found:
+        sides = ((shorten(contexts[index], _LONGEST), _at(index, dates)) for index in judged)
+        yield sample.row_id, *sides, own("the judge found this")
 
 
 def _place(said: Said, dates: Sequence[str]) -> Text:
     """Return what a passage says, with the part that differs marked, and its number and date."""
     before, part, after = said.statement.partition(said.part)
     marked = (before, Span(part, Tone.BAD), after) if part else (said.statement,)
-    date = f", {dates[said.passage]}" if dates else ""
-    return *marked, Span(f" (passage {said.passage + 1}{date})", Tone.MUTED)
+    return *marked, _at(said.passage, dates)
+
+
+def _at(passage: int, dates: Sequence[str]) -> Span:
+    date = f", {dates[passage]}" if dates else ""
+    return Span(f" (passage {passage + 1}{date})", Tone.MUTED)
 
 
 DISAGREEMENTS = Finding(summary=(DisagreementCounts,), count=count, lines=lines, section=section)

@@ -1,6 +1,6 @@
-"""Store the results of a shard together again once they lie in many segments, so that reading a shard stays cheap."""
+"""Store the results of a stage together again once they lie in many segments, so that reading them stays cheap."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from tasks.engine.stage_step import EnginePlan
 from tasks.rows.row_digests import row_keys
@@ -8,25 +8,27 @@ from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
 
 MAX_SEGMENTS = 8
-"""Segments in which the results of a stage for a shard may lie before they are stored together."""
+"""Segments in which the results of a stage may lie, however few shards there are."""
+
+SEGMENTS_A_SHARD = 4
+"""Segments per shard in which they may lie, on average."""
 
 
-def compact(plan: EnginePlan, store: RowStore, shards: Iterable[Shard]) -> None:
-    """Store the results of shards together that lie in many segments.
+def compact(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> None:
+    """Store the results of the stages together that lie in many segments, a segment per shard.
 
-    Those of a source that comes in another order every time are stored together once: if that has left them in many
-    segments again, it would do so every time.
+    A source that comes in another order has its results in as many segments as before, which are left as they are.
 
     Args:
         shards: The shards, all of whose results are known.
     """
-    for shard in shards:
-        for stage, step in plan.steps.items():
-            places = shard.places[stage]
-            if step.recipe is None or len(places.segments) <= MAX_SEGMENTS:
-                continue
-            if store.count_compacted(places) > MAX_SEGMENTS:
-                continue
+    for stage, step in plan.steps.items():
+        places = [shard.places[stage] for shard in shards]
+        used = {segment for placed in places for segment in placed.segments}
+        if step.recipe is None or len(used) <= max(MAX_SEGMENTS, SEGMENTS_A_SHARD * len(shards)):
+            continue
+        for shard, rows in zip(shards, store.read_shards(stage, places), strict=True):
             keys = row_keys(step.recipe, [shard.digests_of(earlier) for earlier in step.reads])
-            rows, usage = store.read_rows(stage, places), store.usage_of(stage, places)
-            shard.places[stage] = store.append(stage, step.recipe, rows, keys, usage, compacted=True)
+            shard.places[stage] = store.append(
+                stage, step.recipe, rows, keys, store.usage_of(stage, shard.places[stage])
+            )

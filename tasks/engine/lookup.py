@@ -1,6 +1,7 @@
 """Look up the results of rows before anything is computed, and pack the rows that lack some into shards."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -8,43 +9,91 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from metric_core.stages import Stage
-from tasks.engine.stage_step import EnginePlan
+from tasks.engine.stage_step import EnginePlan, StageStep
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.places import Places
-from tasks.rows.row_digests import digest_rows, row_keys
+from tasks.rows.row_digests import Digests, digest_rows, row_keys
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.rows.table_store import Samples
+from tasks.runtime.threads import map_threads
+
+LOOKUPS_AT_ONCE = 8
+"""Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
 Given: TypeAlias = Callable[[RowStore, Stage, pa.Array], Places]
 """Returns the places of results that are taken as they are, by stage and row id; the others are missing."""
 
 
-def look_up(plan: EnginePlan, store: RowStore, number: int, samples: Samples, given: Given | None = None) -> Shard:
-    """Return a shard of the source with the places of the results that are stored.
+def look_up(plan: EnginePlan, store: RowStore, samples: Sequence[Samples], given: Given | None = None) -> list[Shard]:
+    """Return the shards of the source with the places of the results that are stored.
 
-    The result of a stage can be looked up once the results of the stages that it reads are known.
+    The result of a stage can be looked up once the results of the stages that it reads are known, so one stage is
+    looked up after the other. Only the index of one is in memory at a time.
 
     Args:
-        number: Number of the shard.
         given: Results that are taken as they are, whatever the row store has.
 
     Raises:
         AssayError: The samples cannot be read.
     """
-    table = samples.read()
-    everything = np.arange(table.num_rows + 1)
-    digests = digest_rows(table, everything, Stage.SAMPLES)
-    shard = Shard(number, (samples,), ((number, everything[:-1]),), digests, {})
-    row_ids = table["row_id"].combine_chunks()
-    known = {Stage.SAMPLES: np.ones(len(shard), bool)}
+    arrays = MappedArrays()
+    digests = arrays.move(map_threads(_digest, samples, LOOKUPS_AT_ONCE))
+    positions = np.arange(max(map(len, digests), default=0))
+    shards = [
+        Shard(number, (each,), ((number, positions[: len(own)]),), own, {})
+        for number, (each, own) in enumerate(zip(samples, digests, strict=True))
+    ]
     for stage, step in plan.steps.items():
-        places = Places.nothing(len(shard)) if given is None else given(store, stage, row_ids)
-        if step.recipe is not None and not step.refresh:
-            positions = np.flatnonzero(np.logical_and.reduce([places.missing, *(known[each] for each in step.reads)]))
-            keys = row_keys(step.recipe, [shard.digests_of(each)[positions] for each in step.reads])
-            places = places.fill(positions, store.find(stage, step.recipe, keys))
-        shard.places[stage], known[stage] = places, ~places.missing
-    return shard
+        found = map_threads(partial(_find, step, store, given), shards, LOOKUPS_AT_ONCE)
+        for shard, places in zip(shards, Places.move(found, arrays), strict=True):
+            shard.places[stage] = places
+        arrays.rest()
+        if step.recipe is not None:
+            store.rest(stage, step.recipe)
+    return shards
+
+
+def _digest(samples: Samples) -> Digests:
+    table = samples.read()
+    return digest_rows(table, np.arange(table.num_rows + 1), Stage.SAMPLES)
+
+
+def _find(step: StageStep, store: RowStore, given: Given | None, shard: Shard) -> Places:
+    """Return the places of the results of a stage for a shard, with those of the earlier stages."""
+    places = Places.nothing(len(shard))
+    if given is not None:
+        places = given(store, step.stage, shard.samples[0].read(["row_id"])["row_id"].combine_chunks())
+    if step.recipe is None or step.refresh:
+        return places
+    is_known = [~shard.places[each].missing for each in step.reads if each is not Stage.SAMPLES]
+    positions = np.flatnonzero(np.logical_and.reduce([places.missing, *is_known]))
+    keys = row_keys(step.recipe, [shard.digests_of(each)[positions] for each in step.reads])
+    return places.fill(positions, store.find(step.stage, step.recipe, keys))
+
+
+def read_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[dict[Stage, StageRows]]:
+    """Yield the results that the missing stages of each shard read, if all of a stage are stored.
+
+    Args:
+        shards: Packed shards, in the order in which they are computed.
+
+    Raises:
+        AssayError: A segment cannot be read.
+    """
+    read = [
+        {stage for each in shard.missing for stage in plan.steps[each].reads} - {*shard.missing, Stage.SAMPLES}
+        for shard in shards
+    ]
+    rows = {
+        stage: store.read_shards(
+            stage, [shard.places[stage] for shard, own in zip(shards, read, strict=True) if stage in own]
+        )
+        for stage in set[Stage]().union(*read)
+    }
+    for own in read:
+        yield {stage: next(rows[stage]) for stage in own}
 
 
 def pack_shards(shards: Sequence[Shard], rows: int) -> Iterator[Shard]:

@@ -7,7 +7,7 @@ next one.
 """
 
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from threading import Condition
@@ -73,14 +73,17 @@ class Schedule:
         self._is_closed = False
         self._error: BaseException | None = None
 
-    def open_shard(self, shard: Shard) -> "list[StageWindows]":
+    def open_shard(self, shard: Shard, known: Mapping[Stage, StageRows]) -> "list[StageWindows]":
         """Return the windows of the stages whose results are missing; those of judged stages count from now on.
+
+        Args:
+            known: The results that these stages read and that are all stored.
 
         Raises:
             AssayError: The samples cannot be read.
         """
         samples, size = shard.read_samples(), self.plan.window_rows
-        parts: _Parts = {Stage.SAMPLES: [*_cut(samples, size)]}
+        parts: _Parts = {stage: [*_cut(rows, size)] for stage, rows in {Stage.SAMPLES: samples, **known}.items()}
         with self._changed:
             opened = [
                 StageWindows(self, self.plan.steps[stage], shard, parts, self._next_window) for stage in shard.missing
@@ -246,8 +249,6 @@ class StageWindows:
             StoppedError: Another stage has failed, or the run has ended.
             BaseException: Whatever `compute` raises first.
         """
-        for earlier in self.step.reads:
-            self._load(earlier)
         with self.schedule.change():
             self._restart(compute, copy_context())
         try:
@@ -335,14 +336,6 @@ class StageWindows:
         self._compute, self.context, self.error = compute, context, None
         self._waiting = [block for block in range(-(-self._windows // self._width)) if block not in self._done]
         self._parts.setdefault(self.step.stage, [None] * self._windows)
-
-    def _load(self, stage: Stage) -> None:
-        """Read the results of a stage that are all stored. Called without the lock."""
-        if stage in self._parts or stage in self.shard.missing:
-            return
-        parts = _cut(self.schedule.store.read_rows(stage, self.shard.places[stage]), self._size)
-        with self.schedule.change():
-            self._parts.setdefault(stage, [*parts])
 
 
 def _refuse(tables: Tables) -> StageOutput:

@@ -3,7 +3,7 @@
 Results pass between the stages of a shard window by window, in memory; the shard says where they are stored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
 from prefect import Task
@@ -12,6 +12,7 @@ from prefect.futures import PrefectFuture
 
 from metric_core.stages import Stage
 from tasks.engine.concurrency_limits import hold_slot
+from tasks.engine.lookup import read_known
 from tasks.engine.registry import STAGES
 from tasks.engine.schedule import Schedule, StageWindows, open_schedule
 from tasks.engine.stage_step import EnginePlan
@@ -20,6 +21,7 @@ from tasks.opening.run_models import RunModels, models_for
 from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.runtime import progress
 from tasks.stages.definition import StageOutput, Tables
 
@@ -27,8 +29,11 @@ WINDOWS_ELSEWHERE = 4
 """Windows that another process computes at the same time: enough to keep a judge busy."""
 
 
-def start_shard(shard: Shard, schedule: Schedule) -> Callable[[], Shard]:
+def start_shard(shard: Shard, schedule: Schedule, known: Mapping[Stage, StageRows]) -> Callable[[], Shard]:
     """Submit the stages of a shard to Prefect in this process.
+
+    Args:
+        known: The results that these stages read and that are all stored.
 
     Returns:
         A function that waits for the stages and returns the shard with their results, or raises whatever one raises.
@@ -36,7 +41,7 @@ def start_shard(shard: Shard, schedule: Schedule) -> Callable[[], Shard]:
     Raises:
         AssayError: The samples cannot be read.
     """
-    opened = schedule.open_shard(shard)
+    opened = schedule.open_shard(shard, known)
     futures = [_submit(windows) for windows in opened]
 
     def wait() -> Shard:
@@ -81,8 +86,10 @@ def _compute_shard(shard: Shard, number: int, plan: EnginePlan, terms: WorkerTer
     """Compute a shard in a separate process."""
     del number  # only names the task run
     terms.accept(plan, _models_of_run(plan.tables))
-    with open_schedule(plan, _store_of_run(plan.tables, _id_of_run()), WINDOWS_ELSEWHERE) as schedule:
-        return start_shard(shard, schedule)()
+    store = _store_of_run(plan.tables, _id_of_run())
+    (known,) = read_known(plan, store, [shard])
+    with open_schedule(plan, store, WINDOWS_ELSEWHERE) as schedule:
+        return start_shard(shard, schedule, known)()
 
 
 @lru_cache(maxsize=2)

@@ -71,7 +71,8 @@ class Finding:
         record: Types of its entries in run.json.
         summary: Types of its entries in summary.json.
         count: Function that returns its entries of summary.json.
-        lines: Function that returns lines for the terminal.
+        headline: Function that returns lines for the terminal above the means.
+        lines: Function that returns lines for the terminal below them.
         details: Function that returns lines for a terminal with `--verbose`.
         caution: Function that returns a warning that report, terminal and alerts show before anything else.
         header: Function that returns a part of the report's header.
@@ -102,6 +103,7 @@ class Finding:
     record: tuple[type[HasEntry], ...] = ()
     summary: tuple[type[HasEntry], ...] = ()
     count: Callable[[WrittenRows], Iterable[HasEntry | None]] | None = None
+    headline: Lines = no_lines
     lines: Lines = no_lines
     details: Lines = no_lines
     caution: Callable[[RunRecords], Caution | None] | None = None

@@ -181,7 +181,9 @@ def kept_entries(part: Findings) -> dict[str, Any]:
     return {name: entry for name, entry in part.entries.items() if name in names and entry}
 
 
-def lines_of(run: RunRecords, kind: Literal["lines", "details", "reading", "notes", "lacks"]) -> Iterator[str]:
+def lines_of(
+    run: RunRecords, kind: Literal["headline", "lines", "details", "reading", "notes", "lacks"]
+) -> Iterator[str]:
     """Yield the lines of all findings of a run, of one kind."""
     for finding in findings_of(run):
         lines: Lines = getattr(finding, kind)

@@ -42,8 +42,8 @@ BACKENDS: Mapping[Group, Mapping[str, Backend]] = {
     Group.JUDGES: {
         "builtin": Backend(
             description="a small linear model without a server",
-            title="Baseline judge, no language model",
-            label="a baseline without a language model",
+            title="Built-in judge, no language model",
+            label="the built-in judge (no language model)",
             ranks_claims=True,
             compares_vectors=True,
         ),

@@ -94,7 +94,9 @@ def _drop_reports() -> None:
 
     services: tuple[Any, ...] = (APILogWorker, EventsWorker)
     for service in services:
-        for each in tuple(service._instances.values()):  # noqa: SLF001 Prefect has no public function
-            with suppress(Empty):
-                while True:
-                    each._queue.get_nowait()  # noqa: SLF001
+        # Prefect has no public function that drops them. Without these parts the process ends a little later.
+        with suppress(AttributeError):
+            for each in tuple(service._instances.values()):  # noqa: SLF001
+                with suppress(Empty):
+                    while True:
+                        each._queue.get_nowait()  # noqa: SLF001

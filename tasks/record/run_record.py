@@ -146,6 +146,7 @@ class MetricRecord(Part):
         origin: Import path of a metric of a plugin; empty for a built-in metric.
         code: Digest of the code of such a metric, and of functions that its parameters name.
         summary: The metric in a sentence.
+        question: Question to people who label rows; a yes is a high score. Empty if the metric has none.
         bounds: Least and greatest value, the latter null if values have no limit; None if it has none.
         language_model: True if it needs a judge with a language model.
         undefined: Reason for an undefined score -> its meaning.
@@ -157,6 +158,7 @@ class MetricRecord(Part):
     origin: str = ""
     code: str = ""
     summary: str = ""
+    question: str = ""
     family: str = ""
     direction: Direction
     bounds: RecordedBounds = None

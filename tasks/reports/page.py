@@ -6,6 +6,7 @@ every request and every script but the packaged ones.
 
 import base64
 import hashlib
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,7 @@ from tasks.findings.parts import Templated
 
 _PACKAGE, _TEMPLATES, _ROOMS = "tasks.reports", "templates", "tasks.findings"
 _LAYOUT: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
+_UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str], scripts: Sequence[str] = ()) -> str:
@@ -74,6 +76,15 @@ def render_part(part: Templated | Sequence[Block] | None, shared: Mapping[str, A
         template = open_templates().get_template(part.template)
         return Markup(template.render({**shared, **part.content}))  # noqa: S704 escaped by the template
     return to_html(part)
+
+
+def script_json(value: Any) -> str:
+    r"""Return JSON that is safe in a script element: nothing in it can end the element or start a comment.
+
+    >>> script_json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT)
 
 
 @cache

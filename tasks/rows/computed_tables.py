@@ -83,8 +83,7 @@ class RunTables:
             for samples in self.samples:
                 yield samples.read(columns)
         else:
-            for places in self.places[stage]:
-                yield self.store.read(stage, places, columns)
+            yield from (rows.table for rows in self.store.read_shards(stage, self.places[stage], columns))
 
     def write(self, stage: Stage, path: str) -> None:
         """Write the table of a stage into a Parquet file, a row group per shard.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.places import Places
 from tasks.rows.row_digests import DIGEST_BYTES, Digests
 
@@ -25,8 +26,8 @@ class _Level:
 class KeyIndex:
     """A mapping from keys to locations; the last location that was added for a key counts.
 
-    The keys are in sorted arrays. An array is merged with the one before it when it has grown to half of its length,
-    so that there are few arrays and adding keys stays cheap.
+    The keys are in sorted arrays, large ones in files. An array is merged with the one before it when it has grown to
+    half of its length, so that there are few arrays and adding keys stays cheap.
 
     >>> index = KeyIndex()
     >>> index.find(np.zeros(2, "V16")).missing.tolist()
@@ -35,6 +36,8 @@ class KeyIndex:
 
     def __init__(self) -> None:
         self._levels: list[_Level] = []
+        self._arrays = MappedArrays()
+        self.rest = self._arrays.rest
 
     def add(self, keys: Digests, placed: Places) -> None:
         """Add keys.
@@ -42,11 +45,11 @@ class KeyIndex:
         Args:
             keys: The keys; of equal ones, the last counts.
         """
-        level = _sort(keys, placed)
+        level = self._sort(keys, placed)
         while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
             earlier = self._levels.pop()
             both = Places.concat([earlier.placed, level.placed])
-            level = _sort(np.concatenate([earlier.keys, level.keys]), both)
+            level = self._sort(np.concatenate([earlier.keys, level.keys]), both)
         self._levels.append(level)
 
     def find(self, keys: Digests) -> Places:
@@ -64,14 +67,15 @@ class KeyIndex:
                 open_samples = open_samples[~is_found]
         return placed
 
-
-def _sort(keys: Digests, placed: Places) -> _Level:
-    halves = _halves(keys)
-    order = np.argsort(halves, kind="stable")
-    # Different keys with equal first halves are never expected; the earlier one would be computed again.
-    is_last = np.append(halves[order][1:] != halves[order][:-1], True)[: len(order)]
-    kept = order[is_last]
-    return _Level(halves[kept], keys[kept], placed.select(kept))
+    def _sort(self, keys: Digests, placed: Places) -> _Level:
+        halves = _halves(keys)
+        order = np.argsort(halves, kind="stable")
+        # Different keys with equal first halves are never expected; the earlier one would be computed again.
+        is_last = np.append(halves[order][1:] != halves[order][:-1], True)[: len(order)]
+        kept = order[is_last]
+        columns = (placed.segment, placed.start, placed.count, placed.digests)
+        arrays = [self._arrays.move([column[kept]])[0] for column in (halves, keys, *columns)]
+        return _Level(arrays[0], arrays[1], Places(placed.segments, *arrays[2:]))
 
 
 def _halves(keys: Digests) -> NDArray[np.uint64]:

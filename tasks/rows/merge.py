@@ -64,5 +64,16 @@ def find_positions(table: pa.Table, row_ids: pa.Array) -> NDArray[np.int32]:
     return found
 
 
+def number_ranges(start: NDArray[np.integer], count: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the numbers from each start on, as many as its count.
+
+    >>> number_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(count) - count
+    rows: NDArray[np.int64] = np.repeat(start - before, count) + np.arange(int(count.sum()))
+    return rows
+
+
 def _ids(row_ids: Collection[str]) -> pa.Array:
     return pa.array(list(row_ids), pa.string())

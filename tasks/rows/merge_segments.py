@@ -21,7 +21,7 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.rows.cached_usage import share_of
 from tasks.rows.inventory import Inventory
-from tasks.rows.merge import take_rows
+from tasks.rows.merge import number_ranges, take_rows
 from tasks.rows.records import add_missing_columns
 from tasks.rows.row_digests import DIGEST_BYTES
 from tasks.rows.segment_files import (
@@ -36,7 +36,6 @@ from tasks.rows.segment_files import (
     write_segment,
     written_time,
 )
-from tasks.rows.segment_reader import number_ranges
 from tasks.rows.table_files import is_local, storage_errors
 from tasks.rows.table_store import conform
 from tasks.runtime.usage import StageUsage

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.row_digests import DIGEST, Digests
 
 _UNKNOWN = -1
@@ -82,6 +83,13 @@ class Places:
             np.concatenate([part.count for part in parts]),
             np.concatenate([part.digests for part in parts]),
         )
+
+    @staticmethod
+    def move(parts: Sequence["Places"], arrays: MappedArrays) -> list["Places"]:
+        """Return the same locations in mapped arrays, which take little memory."""
+        names = ("segment", "start", "count", "digests")
+        columns = [arrays.move([getattr(part, name) for part in parts]) for name in names]
+        return [Places(part.segments, *moved) for part, *moved in zip(parts, *columns, strict=True)]
 
     def looked_up(self) -> "Places":
         """Return the locations with the missing results marked as looked up.

@@ -14,6 +14,7 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
+from fsspec.core import strip_protocol
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
@@ -108,16 +109,12 @@ class RowStore:
             placed = placed.fill(lost, Places.nothing(int(lost.sum())))
         return placed.looked_up()
 
-    def append(  # noqa: PLR0913 what a segment is made of
-        self,
-        stage: Stage,
-        recipe: str | None,
-        rows: StageRows,
-        keys: Digests,
-        usage: StageUsage,
-        *,
-        compacted: bool = False,
-    ) -> Places:
+    def rest(self, stage: Stage, recipe: str) -> None:
+        """Give back the memory of the index of a recipe, which is read from temporary files where it is needed."""
+        with self._lock:
+            self._known(stage, recipe).keys.rest()
+
+    def append(self, stage: Stage, recipe: str | None, rows: StageRows, keys: Digests, usage: StageUsage) -> Places:
         """Store the results of samples as a segment, and return their locations.
 
         A result with a failed answer is not found later.
@@ -125,7 +122,6 @@ class RowStore:
         Args:
             recipe: Everything but the input tables that determined the results; None for results that are never found.
             usage: Cost of computing all of them.
-            compacted: True for results that were stored before, in several segments.
 
         Raises:
             AssayError: The segment cannot be written.
@@ -138,7 +134,6 @@ class RowStore:
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
             samples=len(rows),
             usage=cached_usage(usage),
-            compacted=compacted,
         )
         folder = recipe_folder(self._root, stage, recipe)
         if self._read_only:
@@ -170,6 +165,17 @@ class RowStore:
         """
         return self._reader.read(stage, placed, columns)
 
+    def read_shards(
+        self, stage: Stage, shards: Sequence[Places], columns: Sequence[str] | None = None
+    ) -> Iterator[StageRows]:
+        """Yield the results of shards as `read_rows` returns them. Each segment is read once, in any order of the rows.
+
+        Args:
+            columns: Columns to read; None for all of the schema.
+        """
+        for placed, table in zip(shards, self._reader.read_shards(stage, shards, columns), strict=True):
+            yield StageRows(table, bounds_from(placed.count), placed.digests)
+
     def read_rows(self, stage: Stage, placed: Places) -> StageRows:
         """Return results, in the order of their samples.
 
@@ -200,15 +206,6 @@ class RowStore:
             if samples and (note := self._note_of(segment)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
-
-    def count_compacted(self, placed: Places) -> int:
-        """Return the number of segments of results that were stored before, in several segments.
-
-        Args:
-            placed: Locations of the rows.
-        """
-        notes = map(self._note_of, placed.segments)
-        return sum(note is not None and note.compacted for note in notes)
 
     def _note_of(self, segment: Segment) -> SegmentNote | None:
         """Return the metadata of a segment, read first if another process has written it; None if it has no index."""
@@ -245,7 +242,9 @@ class RowStore:
                 keys.append(segment.index.keys)
                 parts.append(_places(Segment(path), segment.index))
         if parts:
-            known.keys.add(np.concatenate(keys), Places.concat(parts))
+            joined = np.concatenate(keys), Places.concat(parts)
+            del segments, segment, keys, parts  # large, and sorting takes as much again
+            known.keys.add(*joined)
         return known
 
     def _verify(self, known: _Recipe, placed: Places) -> None:
@@ -299,7 +298,7 @@ class RowStore:
         return location if is_local(self._fs) else str(self._fs.unstrip_protocol(location))
 
     def _location(self, url: str) -> str:
-        return str(self._fs._strip_protocol(url))  # noqa: SLF001 fsspec has no public method for this
+        return str(strip_protocol(url))
 
 
 def _places(segment: Segment, index: SegmentIndex) -> Places:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import fsspec
@@ -31,6 +32,9 @@ ROWS = "rows"
 
 WITHOUT_RECIPE = "none"
 """Name of the folder of the rows of a stage that are stored and never found."""
+
+READ_AT_ONCE = 256
+"""Number of indexes that are read at a time."""
 
 DATA = ".parquet"
 
@@ -60,17 +64,15 @@ class SegmentNote(BaseModel):
         recipe: Everything but the input tables that determined the rows.
         samples: Number of samples, including those that are not in the index.
         usage: Cost of finding the results of all samples.
-        compacted: True for rows that were stored before, in several segments.
         size: Size of the Parquet file in bytes.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     recipe: str
     schema_version: int
     samples: int
     usage: StageUsage
-    compacted: bool = False
     size: int = 0
     file_digest: str = ""
 
@@ -192,7 +194,8 @@ def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[Stored
         return [], []
     paths = sorted(path for path in files if path.endswith(INDEX) and is_segment_file(path))
     segments, problems = [], []
-    for path, content in zip(paths, fs.cat_ranges(paths, None, None), strict=True):
+    contents = (fs.cat_ranges(paths[start:][:READ_AT_ONCE], None, None) for start in range(0, len(paths), READ_AT_ONCE))
+    for path, content in zip(paths, chain.from_iterable(contents), strict=True):
         if isinstance(content, FileNotFoundError):
             continue  # removed since it was listed
         location = path.removesuffix(INDEX)
@@ -276,4 +279,4 @@ def _fixed_size(digests: Digests) -> pa.Array:
 
 def _digests(column: pa.ChunkedArray) -> Digests:
     packed = [np.frombuffer(chunk.buffers()[1], DIGEST)[chunk.offset :][: len(chunk)] for chunk in column.chunks]
-    return np.concatenate(packed) if packed else np.zeros(0, DIGEST)
+    return packed[0] if len(packed) == 1 else np.concatenate([np.zeros(0, DIGEST), *packed])

@@ -1,19 +1,18 @@
 """Read the rows of segments, which stay decoded in memory while they are used."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from threading import Lock
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.rows.merge import take_rows
+from tasks.rows.ordered_reading import read_in_order
 from tasks.rows.places import Places, Segment
 from tasks.rows.records import add_missing_columns
 from tasks.rows.table_files import open_stored
@@ -49,7 +48,7 @@ class SegmentReader:
             self._size = 0
 
     def read(self, stage: Stage, placed: Places, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return rows, in the order of their samples; whole segments in order are not copied.
+        """Return rows, in the order of their samples; the segments are kept in memory for the next call.
 
         Args:
             placed: Locations of the rows; none may be missing.
@@ -58,17 +57,23 @@ class SegmentReader:
         Raises:
             AssayError: A segment is missing, damaged, unreachable, or of another schema version.
         """
-        if placed.missing.any():
-            raise ValueError(f"{int(placed.missing.sum())} of the rows of {stage} to read are missing")
-        tables = [self._segment(stage, segment, columns) for segment in placed.segments]
-        if not tables:
-            return add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns)
-        offsets = np.cumsum([0, *(table.num_rows for table in tables)], dtype=np.int64)[:-1]
-        rows = number_ranges(offsets[placed.segment] + placed.start, placed.count)
-        whole = pa.concat_tables(tables)
-        return whole if np.array_equal(rows, np.arange(whole.num_rows)) else take_rows(whole, rows)
+        return next(self.read_shards(stage, [placed], columns, keep=True))
 
-    def _segment(self, stage: Stage, segment: Segment, columns: Sequence[str] | None) -> pa.Table:
+    def read_shards(
+        self, stage: Stage, shards: Sequence[Places], columns: Sequence[str] | None = None, *, keep: bool = False
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of shards as `read` returns them; segments are decoded once.
+
+        Args:
+            keep: True to keep the segments in memory for the next call.
+        """
+        if missing := sum(int(placed.missing.sum()) for placed in shards):
+            raise ValueError(f"{missing} of the rows of {stage} to read are missing")
+        if not any(placed.segments for placed in shards):
+            return repeat(add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns), len(shards))
+        return read_in_order(lambda segment: self._segment(stage, segment, columns, keep=keep), shards)
+
+    def _segment(self, stage: Stage, segment: Segment, columns: Sequence[str] | None, *, keep: bool) -> pa.Table:
         """Return the rows of a segment, with all wanted columns of the schema."""
         wanted = None if columns is None else tuple(columns)
         with self._lock:
@@ -79,7 +84,8 @@ class SegmentReader:
                     table = self._tables[key]
         if table is None:
             table = self._decode(stage, segment, wanted)
-            self._remember((segment, wanted), table)
+            if keep:
+                self._remember((segment, wanted), table)
         names = table.column_names if columns is None else [name for name in columns if name in table.column_names]
         complete = add_missing_columns(table.select(names), stage, columns)
         return complete.replace_schema_metadata(SCHEMAS[stage].arrow.metadata)
@@ -104,17 +110,6 @@ class SegmentReader:
             while self._size > MOST_BYTES and len(self._tables) > 1:
                 _, oldest = self._tables.popitem(last=False)
                 self._size -= oldest.nbytes
-
-
-def number_ranges(start: NDArray[np.int64], count: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the numbers from each start on, as many as its count.
-
-    >>> number_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    before = np.cumsum(count) - count
-    rows: NDArray[np.int64] = np.repeat(start - before, count) + np.arange(int(count.sum()))
-    return rows
 
 
 def _check_version(stage: Stage, what: str, schema: pa.Schema) -> None:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from metric_core.records import AnswerStatus
 from metric_core.stages import JUDGED, Stage
-from tasks.rows.merge import sort_rows, take_rows
+from tasks.rows.merge import number_ranges, sort_rows, take_rows
 from tasks.rows.row_digests import Digests, bounds_of, digest_rows
-from tasks.rows.segment_reader import number_ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """Check the tables of a run folder before they are used: they may be damaged, or written by another program."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Status
@@ -66,10 +69,34 @@ def check_cells(table: pa.Table, path: Path) -> None:
             cell = table.slice(index, 1).to_pylist()[0]
             got = {name: cell[name] for name in ("row_id", "metric", "status", "value", "label")}
             raise RunFolderError(f"the table {path} cannot be read: a cell has {problem}: {got}. {AGAIN}")
-    cells = table.select(["row_id", "metric"]).group_by(["row_id", "metric"]).aggregate([([], "count_all")])
-    if cells.num_rows < table.num_rows:
-        twice = cells.filter(pc.greater(cells["count_all"], 1)).to_pylist()[0]
+    rows, metrics = (number_texts(table[name])[0] for name in ("row_id", "metric"))
+    cells = rows * (metrics.max(initial=0) + 1) + metrics
+    counts = np.bincount(cells)
+    if counts.max(initial=0) > 1:
+        index = int(np.argmax(counts[cells] > 1))
+        twice = table.slice(index, 1).to_pylist()[0]
         raise RunFolderError(
-            f"the table {path} cannot be read: the row {twice['row_id']!r} has {twice['count_all']} cells of "
+            f"the table {path} cannot be read: the row {twice['row_id']!r} has {counts[cells[index]]} cells of "
             f"{twice['metric']}, wanted one. {AGAIN}"
         )
+
+
+def number_texts(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return the number of each text of a column without nulls, and the different texts in the order of their numbers.
+
+    >>> number_texts(pa.chunked_array([["b", "a", "b"]]))[0].tolist()
+    [0, 1, 0]
+    """
+    if pa.types.is_dictionary(column.type):  # each chunk may have a dictionary of its own
+        lists = [chunk.dictionary for chunk in column.chunks]
+        numbers, texts = number_texts(pa.chunked_array(lists, column.type.value_type))
+        ends = np.cumsum([len(each) for each in lists])
+        placed = zip(np.split(numbers, ends), column.chunks, strict=False)
+        return _joined([of_list[chunk.indices.to_numpy()] for of_list, chunk in placed]), texts
+    chunks = column.dictionary_encode().chunks  # they share one dictionary
+    joined = _joined([chunk.indices.to_numpy() for chunk in chunks])
+    return joined, chunks[0].dictionary if chunks else pa.array([], column.type)
+
+
+def _joined(parts: Sequence[NDArray[np.integer]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, np.int64), *parts])

@@ -179,7 +179,7 @@ class Repetition:
 
     def __str__(self) -> str:
         """Return what was found and what allows for it."""
-        advice = f"--by {self.column}" if self.column in _TEXTS else "--by COLUMN"
+        advice = f"--by {self.column}" if self.column in _TEXTS else "--by the column of their document"
         return f"{self.rows:,} of {self.checked:,} rows repeat a {self.column}: with {advice}"
 
     def describe(self, alone: Mapping[str, Interval], grouped: Mapping[str, Interval]) -> str | None:

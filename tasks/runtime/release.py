@@ -11,10 +11,13 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-RELEASE = "0.1.0.dev0"
-"""The release, or the one that is being worked on."""
+RELEASE = "0.1.0"
+"""The release that is being worked on: the version of the commit with its tag."""
 
-UNKNOWN = f"{RELEASE}+unknown"
+DEVELOPMENT = f"{RELEASE}.dev0"
+"""Beginning of the version of any other commit, which is older than the release."""
+
+UNKNOWN = f"{DEVELOPMENT}+unknown"
 """Version of a source without git, such as a copied folder."""
 
 COMMIT = "RAG_ASSAY_COMMIT"
@@ -47,7 +50,7 @@ def version_of_source(root: Path = _ROOT) -> str:
     if (found := _version_of_checkout(root)) is not None:
         return found
     commit = os.environ.get(COMMIT, "") if _ARCHIVED.startswith("$") else _ARCHIVED
-    return f"{RELEASE}+g{commit[:_DIGITS]}" if commit else UNKNOWN
+    return f"{DEVELOPMENT}+g{commit[:_DIGITS]}" if commit else UNKNOWN
 
 
 def _version_of_checkout(root: Path) -> str | None:
@@ -71,6 +74,6 @@ def _version_of_checkout(root: Path) -> str | None:
         return None
     name = described.removesuffix("-dirty")
     commit = name.rpartition("-g")[2]  # after the release it follows the tag: v0.1.0-3-g3f8d3c4a1
-    local = [] if commit == f"v{RELEASE}" else [f"g{commit}"]
+    version, local = (RELEASE, []) if commit == f"v{RELEASE}" else (DEVELOPMENT, [f"g{commit}"])
     local += ["dirty"] if described != name else []
-    return "+".join(filter(None, (RELEASE, ".".join(local))))
+    return "+".join(filter(None, (version, ".".join(local))))

@@ -78,12 +78,16 @@ def defer_pandas() -> None:
 
     The first conversion of a list by pyarrow imports pandas, 0.3 s of CPU time, to ask whether the list is a series.
     Once pandas is imported, pyarrow knows its types again, so series and data frames are converted as always.
+    No public call of pyarrow looks for pandas again: without the private one, pyarrow imports pandas as it always does.
     """
     if _PANDAS in sys.modules:
         return
     import pyarrow as pa  # noqa: PLC0415 most verbs work without
 
-    finder = _PandasFinder(pa.lib)
+    look_again = getattr(getattr(pa.lib, "_pandas_api", None), "data_frame", None)
+    if look_again is None:
+        return
+    finder = _PandasFinder(look_again)
     sys.meta_path.insert(0, finder)
     pa.array([])  # pyarrow looks for pandas now, and does not find it
     finder.is_hidden = False
@@ -108,12 +112,12 @@ class _PandasFinder(MetaPathFinder):
     """A finder that hides pandas from pyarrow, and notifies pyarrow when pandas is imported later.
 
     Args:
-        library: The extension module of pyarrow.
+        look_again: Function that makes a data frame for pyarrow, which then looks for pandas.
     """
 
-    def __init__(self, library: ModuleType) -> None:
+    def __init__(self, look_again: Callable[[dict[str, object]], object]) -> None:
         self.is_hidden = True
-        self._library = library
+        self._look_again = look_again
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -128,7 +132,7 @@ class _PandasFinder(MetaPathFinder):
             sys.meta_path.remove(self)
         found = find_spec(_PANDAS)
         if found is not None and found.loader is not None:
-            found.loader = _NoticedLoader(found.loader, self._library)
+            found.loader = _NoticedLoader(found.loader, self._look_again)
         return found
 
 
@@ -136,12 +140,12 @@ class _NoticedLoader(Loader):
     """A loader of pandas after which pyarrow knows pandas.
 
     Args:
-        library: The extension module of pyarrow.
+        look_again: See `_PandasFinder`.
     """
 
-    def __init__(self, loader: Loader, library: ModuleType) -> None:
+    def __init__(self, loader: Loader, look_again: Callable[[dict[str, object]], object]) -> None:
         self._loader = loader
-        self._library = library
+        self._look_again = look_again
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Create the module."""
@@ -150,4 +154,4 @@ class _NoticedLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Execute the module; then let pyarrow look for it again, which it does when it makes a data frame."""
         self._loader.exec_module(module)
-        getattr(self._library, "_pandas_api").data_frame({})  # noqa: B009 private: no public call looks again
+        self._look_again({})

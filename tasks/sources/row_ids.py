@@ -7,6 +7,7 @@ from typing import Any
 
 from metric_core.columns import EVIDENCE_SPANS, KEY_POINTS, RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.cells.ids import as_id
+from tasks.sources.digest_table import DigestTable
 from tasks.sources.readers.bad_rows import DUPLICATE_HINT, InvalidRowError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
@@ -15,7 +16,7 @@ _NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS, KEY_POINTS, EVIDENCE_SPANS)
 
 
 class RowIds:
-    """The ids of the rows of one source. All ids are held in memory, at a few hundred bytes per row.
+    """The ids of the rows of one source. A digest of each is held in memory, at 18 to 36 bytes per row.
 
     Args:
         column: Source column of the ids; None for digests.
@@ -25,7 +26,8 @@ class RowIds:
     def __init__(self, column: str | None, where: Callable[[int], str]) -> None:
         self.column = column
         self._where = where
-        self._numbers: dict[str, int] = {}
+        self._numbers = DigestTable()
+        self._rows = 0
         self._repeats: dict[str, int] = {}
 
     def from_value(self, value: Any, number: int) -> str:
@@ -40,7 +42,8 @@ class RowIds:
             row_id = as_id(value)
         except InvalidRowError as invalid:
             raise InvalidRowError(invalid.problem, self.column) from None
-        first = self._numbers.setdefault(row_id, number)
+        digest = hashlib.blake2b(row_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        first = self._numbers.setdefault(digest, number)
         if first != number:
             raise InvalidRowError(
                 f"the id {row_id!r} is a duplicate, first used in {self._where(first)}", self.column, DUPLICATE_HINT
@@ -50,9 +53,11 @@ class RowIds:
     def from_content(self, values: Mapping[str, object]) -> str:
         """Return an id derived from the content of a row; repeated rows get -2, -3 and so on."""
         digest = sample_digest(values)
-        count = self._repeats.get(digest, 0) + 1
-        self._repeats[digest] = count
-        return digest if count == 1 else f"{digest}-{count}"
+        self._rows += 1
+        if self._numbers.setdefault(bytes.fromhex(digest), self._rows) == self._rows:
+            return digest
+        self._repeats[digest] = count = self._repeats.get(digest, 1) + 1
+        return f"{digest}-{count}"
 
 
 def sample_digest(values: Mapping[str, object]) -> str:

@@ -66,8 +66,11 @@ def open_page(browser: "Browser") -> Iterator[OpenPage]:
     requests: list[str] = []
     errors: list[str] = []
 
-    def open_report(report: Path, width: int = 1280, scheme: str = "light", fragment: str = "") -> "Page":
+    def open_report(
+        report: Path, width: int = 1280, scheme: str = "light", fragment: str = "", before: str = ""
+    ) -> "Page":
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        page.add_init_script(before)
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)

@@ -16,6 +16,7 @@ def test_axe_finds_no_violation(open_page: OpenPage, hostile_report: Path, schem
     page = open_page(hostile_report, width=width, scheme=scheme)
     page.locator("tr.row", has_text="When did the Taj Mahal").locator("button.toggle").click()
     page.locator("tr.row", has_text="</script>").locator("button.toggle").click()
+    page.locator(".evidence").nth(1).wait_for()
     for details in page.locator("details").all():
         details.evaluate("details => details.open = true")
     page.locator("button.step").first.click()

@@ -41,6 +41,7 @@ def test_a_claim_leads_to_its_passage_and_back(open_page: OpenPage, hostile_repo
 def test_raw_answers_of_the_judge_are_collapsed(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     open_row(page, "When did the Taj Mahal")
+    page.wait_for_selector(".evidence")
     words = page.locator(".evidence details.own-words")
     summaries = [text.split(", ")[1] for text in words.locator("summary").all_inner_texts()]
     assert summaries == ["by the passages", "claims of the answer", "relevant sentences of all passages"]
@@ -58,6 +59,7 @@ def test_raw_answers_of_the_judge_are_collapsed(open_page: OpenPage, hostile_rep
 def test_one_mark_at_a_time(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     open_row(page, "When did the Taj Mahal")
+    page.wait_for_selector(".evidence")
     for button in page.locator("button.step, .closest button").all():
         button.click()
         assert page.locator("mark").count() == 1
@@ -98,6 +100,7 @@ def test_hostile_texts_are_shown_as_inert_text(open_page: OpenPage, hostile_repo
     page = open_page(hostile_report)
     for toggle in page.locator("button.toggle").all():
         toggle.click()
+    page.locator(".evidence").nth(len(folders.SAMPLES) - 1).wait_for()
     for details in page.locator("details").all():
         details.evaluate("details => details.open = true")
     for button in page.locator(".evidence button").all():
@@ -122,4 +125,5 @@ def test_the_page_never_scrolls_sideways(open_page: OpenPage, hostile_report: Pa
     page = open_page(hostile_report, width=width)
     for toggle in page.locator("button.toggle").all():
         toggle.click()
+    page.locator(".evidence").nth(len(folders.SAMPLES) - 1).wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 NOISE = list(folders.METRICS).index("noise_sensitivity")
+IDLE = "table.rows > tbody:not([aria-busy])"
 FAITHFULNESS = list(folders.METRICS).index("faithfulness")
 
 
@@ -40,6 +41,7 @@ def test_search_covers_all_texts_of_a_row(open_page: OpenPage, hostile_report: P
     page = open_page(hostile_report)
     for words in ("taj mahal open in", "it is WHITE", "Marble is white", "it is in agra.", "topic: history"):
         page.fill("#search", words)
+        page.wait_for_selector(IDLE)
         assert ids(page) == ["When did the"], words
     page.fill("#search", "nowhere to be found")
     assert "No row matches" in page.inner_text("#shown")
@@ -110,6 +112,16 @@ def test_the_address_of_a_row_opens_it(open_page: OpenPage, hostile_report: Path
     assert page.locator(".evidence header").inner_text().startswith("good")
     page.click("text=Link to this row")
     assert page.evaluate("location.hash") == "#row-good"
+
+
+def test_a_browser_that_cannot_open_the_evidence_has_the_table_and_says_so(
+    open_page: OpenPage, hostile_report: Path
+) -> None:
+    page = open_page(hostile_report, fragment="#row-good", before="delete window.DecompressionStream")
+    assert "This browser cannot open the evidence" in page.inner_text("tr.detail")
+    page.fill("#search", "it is WHITE")
+    assert ids(page) == ["When did the"]
+    assert page.locator("tr.row .chip").count() > 1
 
 
 def test_long_table_is_shown_in_pages(open_page: OpenPage, large_report: Path) -> None:

@@ -21,8 +21,10 @@ from deployments.local_server.local_server import LocalServer
 from deployments.web.http_guard import basic_authorization
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
+from tasks.runs.run_folder import REPORT
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.tasks.processes import fake_vllm
+from tests.tasks.reports.parsed_page import read_rows
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "handbook.jsonl"
@@ -120,9 +122,10 @@ class Place:
 
 
 def read_written(path: Path) -> bytes:
-    """Return what is in a file; the server that all tests share may just have removed it."""
+    """Return what is in a file, with the evidence of a report; the server of all tests may just have removed it."""
     with suppress(FileNotFoundError):
-        return path.read_bytes() if path.is_file() else b""
+        content = path.read_bytes() if path.is_file() else b""
+        return content + read_rows(content.decode()).encode() if path.name == REPORT else content
     return b""
 
 

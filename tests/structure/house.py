@@ -1,5 +1,6 @@
 """The files of the repository, for the tests that look at all of them."""
 
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,14 @@ def files() -> tuple[Path, ...]:
 def modules(*packages: str) -> list[Path]:
     """Return the Python files below these folders, relative to the root."""
     return [path for path in files() if path.suffix == ".py" and path.parts[0] in packages]
+
+
+def modules_with(pattern: str, *packages: str) -> list[Path]:
+    """Return the Python files below these folders in whose text a regular expression matches.
+
+    Parsing all of them takes seconds, so tests that look for a name parse those that have it.
+    """
+    return [path for path in modules(*packages) if re.search(pattern, text_of(path))]
 
 
 def text_of(path: Path) -> str:

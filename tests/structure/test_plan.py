@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.structure.house import PACKAGES, modules, text_of
+from tests.structure.house import PACKAGES, modules_with, text_of
 
 LOADERS = frozenset(
     {
@@ -65,11 +65,11 @@ def parameters(path: Path) -> list[str]:
 
 
 def test_only_who_loads_plans_or_passes_on_a_configuration_takes_one() -> None:
-    takers = {path.as_posix() for path in modules(*PACKAGES) if takes_configuration(path)}
+    takers = {path.as_posix() for path in modules_with("RunConfig", *PACKAGES) if takes_configuration(path)}
     assert takers == LOADERS | PLANNERS | VERBS | FLOWS | OTHERS
 
 
 def test_functions_with_a_configuration_plan_it_or_pass_it_to_a_flow() -> None:
-    taking = {path.as_posix(): found for path in modules(*PACKAGES) if (found := parameters(path))}
+    taking = {path.as_posix(): found for path in modules_with("RunConfig", *PACKAGES) if (found := parameters(path))}
     assert taking.keys() == PLANNERS | VERBS | FLOWS - {"flows/calibrate.py"}
     assert all(len(taking[path]) == 1 for path in VERBS)

@@ -15,6 +15,7 @@ import typer
 from annotated_types import Ge
 
 from deployments.cli._support.console import stderr, use_log_format
+from deployments.cli._support.verb import FIRST_HEADING, HelpAll
 from flows.config.history_options import HistoryOptions
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.output_options import OutputOptions
@@ -36,7 +37,10 @@ from tasks.options.trace_options import TraceSettings
 from tasks.runtime.start_up import defer_pandas
 
 ConfigFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
+    Path | None,
+    typer.Option(
+        "--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).", rich_help_panel="Data"
+    ),
 ]
 _PREFIX = "ASSAY_"
 _NO_FIELDS = ("config", "home", "model")
@@ -101,11 +105,8 @@ def _complete_metrics(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]
 
 
-EVERYDAY = (
-    *("config", "metrics", "judge", "model", "limit", "column_map", "slices", "by", "out", "baseline"),
-    *("as_json", "verbose"),
-)
-"""Options that the help of a command shows first, in this order."""
+START_HERE = ("metrics", "judge", "limit", "column_map", "out")
+"""Options that the help of a command shows first, in this order, under a heading of their own."""
 
 _HEADINGS: Mapping[str, tuple[type[OptionGroup], ...]] = {
     "Data": (RowOptions, TraceSettings),
@@ -147,7 +148,7 @@ def declared_option(name: str, long: str | None = None, table: tuple[str, ...] =
         autocompletion=_COMPLETIONS.get(name) if not table else None,
         show_default=False,
         min=least,
-        rich_help_panel=None if name in EVERYDAY and not table else _heading(group, name),
+        rich_help_panel=FIRST_HEADING if name in START_HERE and not table else _heading(group, name),
     )
 
 
@@ -204,7 +205,10 @@ def _shared_parameters() -> Iterator[inspect.Parameter]:
                 yield option.replace(name=f"{TRACES_OF}{option.name}")
         if parameter.name == "judge":
             model = typer.Option(
-                "--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several."
+                "--model",
+                envvar="ASSAY_MODEL",
+                help="The judge model's name, if the server has several.",
+                rich_help_panel="Models and cost",
             )
             yield _parameter("model", str | None, model)
             for option in flag_parameters(("judge",)):
@@ -218,8 +222,8 @@ TRACES_OF = "traces_"
 
 
 def _place(parameter: inspect.Parameter) -> int:
-    """Return where an option comes in the help: the source, then the everyday options, then the others as declared."""
-    first = ("source", *EVERYDAY)
+    """Return where an option comes in the help: the source, then the first options, then the others as declared."""
+    first = ("source", *START_HERE)
     return first.index(parameter.name) if parameter.name in first else len(first)
 
 
@@ -288,9 +292,11 @@ def with_parameters(
     @wraps(command)
     def wrapper(**values: Any) -> None:
         given = {option.name: combine(values.pop(option.name)) for option in options}
+        values.pop("help_all", None)
         command(make(given), **values)
 
-    parameters = [*options, *command_options]
+    help_all = inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll)
+    parameters = [*options, *command_options, help_all]
     vars(wrapper)["__signature__"] = inspect.Signature(parameters)
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapper

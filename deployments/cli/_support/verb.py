@@ -2,11 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
+FIRST_HEADING = "Start here"
+"""Heading of the options that most users of a verb need."""
+_OWN = "Options"
+"""Heading of the options without one: those that only this verb has."""
+_ALL = "assay.help_all"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -26,15 +31,15 @@ class Verb(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of arguments and options, those with a heading below it."""
-        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        """Write the help of arguments and options: all of them with --help-all."""
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], FIRST_HEADING: [], _OWN: []}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
                 is_option = parameter.param_type_name == "option"
-                heading = (getattr(parameter, "rich_help_panel", None) or "Options") if is_option else "Arguments"
-                records.setdefault(heading, []).append(record)
-        for heading, found in records.items():
-            if found:
+                records.setdefault(_heading(parameter) if is_option else "Arguments", []).append(record)
+        shown = records if ctx.meta.get(_ALL) else ("Arguments", FIRST_HEADING, _OWN)
+        for heading in shown:
+            if found := records[heading]:
                 with formatter.section(heading):
                     formatter.write_dl(found)
 
@@ -48,6 +53,26 @@ class VerbGroup(typer.Typer):
     def command(self, *arguments: Any, **options: Any) -> Callable[[F], F]:
         """Return a decorator that adds a verb."""
         return super().command(*arguments, **{"cls": Verb, **options})
+
+
+def _heading(parameter: Any) -> str:
+    return getattr(parameter, "rich_help_panel", None) or _OWN
+
+
+def _show_all(context: typer.Context, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        typer.echo(context.command.get_help(context))
+        raise typer.Exit
+
+
+HelpAll: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", is_eager=True, expose_value=False, callback=_show_all, help="Show all options and exit."
+    ),
+]
+"""Option of a verb whose short help leaves options out."""
 
 
 def _has_one_value(parameter: Any) -> bool:

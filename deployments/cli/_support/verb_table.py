@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VERBS: Mapping[str, Mapping[str, str]] = {
     "Evaluate": {
+        "example": "Write example data: answers from a handbook.",
         "init": "Write a commented configuration for your data.",
         "run": "Evaluate a source: write a run folder, print a summary.",
         "rerun": "Run a finished run again: failed, changed or all rows.",

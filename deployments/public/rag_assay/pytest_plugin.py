@@ -63,7 +63,7 @@ def assay_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return evaluate_once
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
     """List the runs of the session, with the means of their metrics."""
     runs = config.stash.get(_RUNS, {})
     if not runs:

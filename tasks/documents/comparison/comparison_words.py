@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
-from metric_core.statistics.resampling import Interval
+from metric_core.statistics.resampling import LEVEL, Interval
 from metric_core.statistics.summary import TOO_NARROW, describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_differences import RowDifferences
@@ -223,8 +223,15 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def interval_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on what the intervals assume of earlier runs, and on metrics whose rows are in serial order."""
+    """Yield sentences on what the intervals assume, on a small p without a clear difference, and on serial order."""
     yield from _assumptions(comparison)
+    unclear = [(title(each), each.difference) for each in comparison.metrics if each.verdict is ChangeOutcome.UNCLEAR]
+    torn = [name for name, found in unclear if found and found.p_adjusted is not None and found.p_adjusted <= 1 - LEVEL]
+    if torn:
+        yield (
+            f"p is small in {', '.join(torn)}, but the interval includes 0, and a difference is clear only if both say "
+            "so: the interval also allows for scores that no row has"
+        )
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
         yield f"rows that follow each other change alike in {', '.join(found)}: {TOO_NARROW}"
@@ -281,6 +288,24 @@ def check_facts(check: Check) -> str:
     """Return the observed value of a check, its interval and its number of rows in words."""
     observed, interval = check_numbers(check)
     return f"observed {observed}, interval {interval}, {check.size}"
+
+
+def undecided_sentence(gate: GateResult) -> str | None:
+    """Return how many rows would decide a gate, and which margin these rows decide; None if more rows are no remedy."""
+    found = [(each, each.interval) for each in gate.checks if each.rows_needed is not None]
+    margins = [
+        max(limits.high - each.observed, each.observed - limits.low)
+        for each, limits in found
+        if limits is not None and each.observed is not None
+    ]
+    if not margins:
+        return None
+    rows = max(each.rows_needed or 0 for each, _ in found)
+    rules = f"the {len(found)} undecided rules" if len(found) > 1 else "the undecided rule"
+    return (
+        f"about {rows:,} rows would decide {rules}, if the means stay as they are; these rows decide a mean that is "
+        f"{max(margins):.2g} or more away from its threshold"
+    )
 
 
 def level_sentence(gate: GateResult) -> str:

@@ -20,7 +20,7 @@ from metric_core.records import Direction, Status
 from metric_core.stages import Stage
 from metric_core.statistics.bounded_means import Bounds
 from tasks.record.run_record import MetricRecord
-from tasks.runs.file_checks import check_cells, check_table
+from tasks.runs.file_checks import check_cells, check_table, number_texts
 
 TONES = ("bad2", "bad1", "mid", "good1", "good2")
 """Fifths of the metric scale, from the worst."""
@@ -97,7 +97,7 @@ def read_cells(path: Path) -> pa.Table:
     try:
         check_table(pq.read_schema(path), Stage.AGGREGATION, path)
         with pq.ParquetFile(path, read_dictionary=_TEXTS) as file:  # each text is in memory once, not per cell
-            cells = file.read([*_TEXTS, "value"]).unify_dictionaries()
+            cells = file.read([*_TEXTS, "value"])
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
     check_cells(cells, path)
@@ -117,16 +117,16 @@ def worst_rows_first(cells: pa.Table, metric_scales: Sequence[MetricScale]) -> l
         mask = pc.equal(metric, metric_scale.key).to_numpy()
         goodness[mask] = metric_scale.goodness(values[mask])
     goodness[pc.equal(status, Status.FAILED.value).to_numpy()] = 0.0
-    table = pa.table(
-        {
-            "row_id": cells["row_id"],
-            "goodness": pa.array(goodness, from_pandas=True),
-            "position": pa.array(np.arange(len(values))),
-        }
+    numbers, names = number_texts(cells["row_id"])
+    counts = ~np.isnan(goodness)
+    sums, counted = (
+        np.bincount(numbers[counts], weights, minlength=len(names)) for weights in (goodness[counts], None)
     )
-    rows = table.group_by("row_id").aggregate([("goodness", "mean"), ("position", "min")])
-    ordered = rows.sort_by([("goodness_mean", "ascending"), ("position_min", "ascending")])
-    row_ids: list[str] = ordered["row_id"].to_pylist()
+    means = np.divide(sums, counted, out=np.full(len(names), np.nan), where=counted > 0)
+    position = np.full(len(names), len(values))
+    position[numbers[::-1]] = np.arange(len(values))[::-1]
+    order = np.lexsort((position, means))
+    row_ids: list[str] = names.take(pa.array(order[position[order] < len(values)])).to_pylist()
     return row_ids
 
 

@@ -29,8 +29,8 @@ def count(rows: WrittenRows) -> Iterator[DiagnosisCounts]:
     yield count_diagnoses(rows.folder, rows.requests, rows.groups, is_served=is_served)
 
 
-def lines(run: RunRecords) -> Iterator[str]:
-    """Yield how many answers are good, how many key points they state, and which part lost the others."""
+def headline(run: RunRecords) -> Iterator[str]:
+    """Yield how many answers are good, how many key points they state, and whose fault the others are."""
     found = run.summary.find(DiagnosisCounts)
     if (diagnosis := diagnosis_line(found)) is not None:
         yield f"diagnosis: {diagnosis}"
@@ -102,7 +102,7 @@ def lost_points(pair: RunPair, left_out: Collection[str]) -> Mapping[str, tuple[
 FINDING = Finding(
     summary=(DiagnosisCounts,),
     count=count,
-    lines=lines,
+    headline=headline,
     details=details,
     header=header,
     filter=class_filter,

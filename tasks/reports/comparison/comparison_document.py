@@ -35,6 +35,7 @@ from tasks.documents.comparison.comparison_words import (
     row_sentences,
     rows_changed_most,
     title,
+    undecided_sentence,
 )
 from tasks.documents.figures import format_fixed
 from tasks.documents.markdown import to_markdown
@@ -107,6 +108,8 @@ def gate_blocks(comparison: RunComparison) -> Iterator[Block]:
     if passed:
         words = own(f"{len(passed):,} of {len(gate.checks):,} rules passed")
         yield Section(words, (_checks(passed),), is_folded=True, is_long=len(passed) > MOST_PASSED)
+    if (needed := undecided_sentence(gate)) is not None:
+        yield Line(own(needed), is_strong=True)
     yield Line(own(level_sentence(gate), Tone.MUTED))
     if gate.left_out:
         yield Items(tuple(gate.left_out), Tone.MUTED)

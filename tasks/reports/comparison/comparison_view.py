@@ -76,8 +76,11 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
     low, high = (interval.low, interval.high) if interval else (difference.mean, difference.mean)
     missing = difference.missing
     facts = [
-        ("test", None if difference.test is None else f"{difference.test.kind}, p {format_p(difference.test.p)}"),
-        ("p after Holm", None if difference.p_adjusted is None else format_p(difference.p_adjusted)),
+        ("test", None if difference.test is None else difference.test.kind),
+        (
+            "p, corrected for the number of metrics",
+            None if difference.p_adjusted is None else format_p(difference.p_adjusted),
+        ),
         (
             "rows in",
             None if difference.groups is None else describe_groups(difference.groups, difference.independent_groups),

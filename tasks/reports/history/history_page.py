@@ -17,8 +17,7 @@ from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
 from tasks.history.standings import read_standings
 from tasks.reports.history.history_text import describe_availability, describe_incident, describe_outcome
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
-from tasks.reports.page import render_page
-from tasks.reports.run.report_page import script_json
+from tasks.reports.page import render_page, script_json
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.release import version
 

@@ -15,8 +15,7 @@ from metric_core.errors import ConfigError
 from tasks.calibration.label_items import LabelTexts, read_texts
 from tasks.calibration.label_sampling import DrawnSample
 from tasks.calibration.label_store import LabelPageFacts
-from tasks.reports.page import render_page
-from tasks.reports.run.report_page import script_json
+from tasks.reports.page import render_page, script_json
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.release import version
@@ -70,6 +69,12 @@ class LabelPage:
             answers=tuple(sorted(value for *_, value in self.answers)),
             items=sample.drawn,
         )
+
+
+def question_of(run: FinishedRun, metric: str) -> str:
+    """Return what people are asked about a row by default, a yes to which is a high score."""
+    found = next(each for each in run.record.metrics if each.key == metric)
+    return found.question or f"Does this row deserve a high score? {found.summary or metric}"
 
 
 def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out: Path) -> None:

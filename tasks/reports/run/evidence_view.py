@@ -100,7 +100,7 @@ def _segments(sample: Row, claims: Iterable[Row]) -> list[Segments]:
         if claim["side"] == Side.CONTEXT_SENTENCE and claim["claim_id"] is not None:
             sentences.setdefault(find_passage(claim["claim_id"]), []).append(claim["text"])
     limit = _limit(contexts)
-    return [segment(text[:limit], sentences.get(i)) for i, text in enumerate(contexts)]
+    return [segment(text[:limit], tuple(sentences[i]) if i in sentences else None) for i, text in enumerate(contexts)]
 
 
 def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> list[dict[str, Any]]:

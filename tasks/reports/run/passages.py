@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 _WORD = re.compile(r"\w")
@@ -15,6 +16,8 @@ _BREAK = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]([\"'\u201d\u2019)\]]*\s+)|(\
 """The end of a sentence, and as a group the gap behind it. A pattern that begins with characters is searched fast."""
 
 _LEAST_SHARE = 0.2
+_KEPT = 16_384
+"""Passages and sentences that are kept, as many rows may show the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class Closest:
     share: float
 
 
-def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
+@lru_cache(maxsize=_KEPT)
+def segment(passage: str, sentences: tuple[str, ...] | None = None) -> Segments:
     """Cut a passage at its sentences.
 
     Args:
@@ -58,7 +62,7 @@ def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
 
     >>> segment("It rains. Stay in!").pieces
     ('It rains.', ' ', 'Stay in!')
-    >>> segment("It  rains. Stay in!", ["It rains.", "Go out."])
+    >>> segment("It  rains. Stay in!", ("It rains.", "Go out."))
     Segments(pieces=('It  rains.', ' Stay in!'), sentences=(0, None))
     """
     spans = _spans_at_breaks(passage) if sentences is None else _spans_of(passage, sentences)
@@ -90,7 +94,7 @@ class SentenceIndex:
         self._words = {claim: word_set(claim) for claim in claims}
         wanted = frozenset().union(*self._words.values())
         sentences = [
-            (i, piece, wanted.intersection(_find_words(passage.pieces[piece])))
+            (i, piece, wanted & word_set(passage.pieces[piece]))
             for i, passage in enumerate(passages if wanted else ())
             for piece in passage.sentences
             if piece is not None
@@ -142,6 +146,7 @@ class SentenceIndex:
         return best
 
 
+@lru_cache(maxsize=_KEPT)
 def word_set(text: str) -> frozenset[str]:
     """Return the different words of a text, without regard to case.
 

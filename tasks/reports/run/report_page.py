@@ -1,11 +1,10 @@
 """Write a run's report: one HTML file that a browser opens from anywhere, without a server and without a network.
 
-What ran, the summary and the stages are HTML; the worst rows with all their evidence are JSON, which a script of the
-page turns into elements. No text of the data becomes markup in either part, and the content security policy of the
-page forbids every request and every other script.
+What ran, the summary and the stages are HTML. The worst rows are JSON, and all their evidence is in blocks of deflated
+JSON; a script of the page turns both into elements. No text of the data becomes markup, and the content security policy
+of the page forbids every request and every other script.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,29 +28,29 @@ from tasks.findings.parts import Templated
 from tasks.findings.table import cautions_of, findings_of, lines_of
 from tasks.record.run_record import RunRecord
 from tasks.record.run_summary import RunSummary
-from tasks.reports.page import open_templates, render_page, render_part
+from tasks.reports.page import open_templates, render_page, render_part, script_json
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
+from tasks.reports.run.row_blocks import PARTS, RowBlocks
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.stored_data import shown_source
 
-WORST_ROWS = 1000
-"""Default number of rows to embed with their evidence."""
+MOST_ROWS = 1000
+"""Greatest number of rows of a run whose page has all of them by default."""
+
+WORST_ROWS = 200
+"""Default number of rows on the page of a larger run: as many as are read."""
 
 LARGEST_DATA = 16_000_000
 """Maximum size of the row data on a page, in bytes; the tables have all rows."""
 
 BAD_ROWS_SHOWN = 200
 
-PARTS = "parts"
-"""Value of a row with what findings show when it is opened: titles, each with a list of items."""
-
 _STYLES = ("report.css",)
 _SCRIPTS = ("dom.js", "evidence.js", "table.js", "slices.js")
-_UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +58,33 @@ class _Rows:
     """The rows on the page.
 
     Args:
-        data: JSON of the rows, worst first.
-        embedded: Number of these rows.
-        too_large: Number of rows left out because the page would become too large.
+        packed: The rows, worst first.
         total: Number of rows of the run.
-        disagreements: Kinds of disagreement that some of these rows have.
+        disagreements: Kinds of disagreement that some of the worst rows have.
     """
 
-    data: str
-    embedded: int
-    too_large: int
+    packed: RowBlocks
     total: int
     disagreements: tuple[Disagreement, ...] = ()
 
+    @property
+    def embedded(self) -> int:
+        """Number of rows on the page."""
+        return len(self.packed.rows)
 
-def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
+    @property
+    def too_large(self) -> int:
+        """Number of rows left out because the page would become too large."""
+        return self.packed.left_out
+
+
+def write_report(folder: Path, worst_rows: int | None = None, out: Path | None = None) -> Path:
     """Write the report of a run.
 
     Args:
         folder: Run folder with run.json, summary.json, scores.parquet and stages/.
-        worst_rows: Number of rows to embed with their evidence, worst first; at least 0.
+        worst_rows: Number of rows to embed with their evidence, worst first; at least 0. Default: all of a run of at
+            most `MOST_ROWS`, else `WORST_ROWS`.
         out: File to write; default `report.html` in the run folder.
 
     Returns:
@@ -88,7 +94,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         RunFolderError: The folder does not hold a finished run of this format, or `out` cannot be written.
         ConfigError: `worst_rows` is negative.
     """
-    if worst_rows < 0:
+    if worst_rows is not None and worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
     record, summary = RunFolder(folder).read_finished_record(), RunFolder(folder).read_summary()
     summaries = _summaries(folder, record, summary)
@@ -105,7 +111,8 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
     order = worst_rows_first(cells, metric_scales)
-    rows = _rows(run, metric_scales, order, worst_rows)
+    by_default = len(order) if len(order) <= MOST_ROWS else WORST_ROWS
+    rows = _rows(run, metric_scales, order, by_default if worst_rows is None else worst_rows)
     page = _page(
         run,
         {
@@ -132,15 +139,6 @@ def _is_part(name: str) -> bool:
     return name.endswith(".html.j2") and (name.startswith(("_", "page")) or "/" in name)
 
 
-def script_json(value: Any) -> str:
-    r"""Return JSON that is safe in a script element: nothing in it can end the element or start a comment.
-
-    >>> script_json("</script>")
-    '"\\u003c/script\\u003e"'
-    """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT)
-
-
 def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[MetricSummary]:
     by_key = summary.by_metric
     missing = [metric.key for metric in record.metrics if metric.key not in by_key]
@@ -161,28 +159,23 @@ def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence
     values = [each.rows(run, chosen) for each in findings_of(run) if each.rows is not None]
     contradicted = read_contradicted(folder)
     disagreements: set[Disagreement] = set()
-    embedded: list[str] = []
-    room = LARGEST_DATA
+    packed = RowBlocks(LARGEST_DATA)
     for tables in read_row_tables(folder, chosen):
         disagreeing = _disagreements(tables, contradicted)
+        disagreements.update(disagreeing)
         found = [find(tables.sample) for find in values]
         more: dict[str, Any] = {"disagreements": disagreeing}
         for each in found:
             more |= each
         more[PARTS] = [part for each in found for part in each.get(PARTS, ())]
-        data = script_json(row_view(tables, metric_scales, match, rankings) | more)
-        size = len(data.encode(errors="replace"))
-        if size <= room:
-            embedded.append(data)
-            room -= size
-            disagreements.update(disagreeing)
-    numbers = len(embedded), len(chosen) - len(embedded), len(order)
-    return _Rows(f"[{','.join(embedded)}]", *numbers, tuple(who for who in Disagreement if who in disagreements))
+        packed.add(row_view(tables, metric_scales, match, rankings), more)
+    packed.close_block()
+    return _Rows(packed, len(order), tuple(who for who in Disagreement if who in disagreements))
 
 
 def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Disagreement]:
     """Return who disagrees on a row."""
-    voted = (row["panel"] or () for stage in (Stage.VERDICTS, Stage.RATINGS) for row in tables.rows(stage))
+    voted = (row["panel"] for stage in (Stage.VERDICTS, Stage.RATINGS) for row in tables.rows(stage) if row["panel"])
     is_split = any(len({vote["label"] for vote in votes} - {None}) > 1 for votes in voted)
     is_contradicted = tables.sample["row_id"] in contradicted
     found = ((Disagreement.JUDGES, is_split), (Disagreement.JUDGE_AND_PEOPLE, is_contradicted))
@@ -211,7 +204,8 @@ def _run_view(run: RunRecords) -> dict[str, Any]:
 def _page(run: RunRecords, content: Mapping[str, Any]) -> str:
     rows: _Rows = content["rows"]
     keys = script_json([metric["key"] for metric in content["metrics"]])
-    data = Markup(f'{{"metrics":{keys},"rows":{rows.data}}}')  # noqa: S704 escaped by script_json
+    blocks, lines = script_json(rows.packed.blocks), ",".join(rows.packed.rows)
+    data = Markup(f'{{"metrics":{keys},"blocks":{blocks},"rows":[{lines}]}}')  # noqa: S704 escaped by script_json
     drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
     shared = {**content, "drawing": drawing}
     findings = [*findings_of(run)]

@@ -106,6 +106,7 @@ def _describe_metric(request: MetricRequest) -> MetricRecord:
         origin=metric.origin,
         code=MetricSettings.from_request(request).code,
         summary=metric.summary,
+        question=_question(request),
         family=metric.family,
         direction=metric.direction,
         bounds=request.bounds,
@@ -114,6 +115,14 @@ def _describe_metric(request: MetricRequest) -> MetricRecord:
         undefined=dict(metric.undefined),
     )
     return record if metric.tolerated is None else record.extend(tolerated=metric.tolerated)
+
+
+def _question(request: MetricRequest) -> str:
+    """Return the question of a metric to people, with its parameters."""
+    question = request.metric.question
+    for name, value in request.parameters.items():
+        question = question.replace(f"{{{name}}}", str(value))
+    return question
 
 
 def _describe_repetition(

@@ -2,12 +2,15 @@
 
 const DATA = JSON.parse(document.getElementById("report-data").textContent);
 const PAGE = 200;
+const CANNOT_OPEN = "This browser cannot open the evidence of a row, which is compressed (DecompressionStream: Chrome 80, Firefox 113, Safari 16.4 and later). The search finds questions and answers only. The evidence of all rows is in stages/ beside this file.";
 const $ = (id) => document.getElementById(id);
 const heads = [...document.querySelectorAll("table.rows > thead th")];
 const sortHeads = heads.filter((head) => "sort" in head.dataset);
 const body = document.querySelector("table.rows > tbody");
 const shown = sortHeads.filter((head) => head.dataset.sort !== "" && !("empty" in head.dataset)).map((head) => Number(head.dataset.sort));
-const entries = DATA.rows.map((row, place) => ({ row, place, line: null, detail: null, haystack: null }));
+const CAN_OPEN = "DecompressionStream" in window;
+const entries = DATA.rows.map((row, place) => ({ row, place, line: null, detail: null, haystack: [row.id, row.question?.text, row.answer?.text].join("\n").toLowerCase() }));
+let collected = null;
 let order = { metric: null, descending: false };
 let limit = PAGE;
 
@@ -15,8 +18,23 @@ function fragmentOf(id) {
   return `row-${encodeURIComponent(id)}`;
 }
 
-/* All searchable texts of a row, collected at the first search. */
-function haystackOf({ row }) {
+/* The evidence of the rows of a block, which is deflated JSON; each of its passages is in it once. */
+async function openBlock(number) {
+  const bytes = Uint8Array.from(atob(DATA.blocks[number]), (character) => character.charCodeAt(0));
+  const { passages, rows } = JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+  for (const row of rows) for (const passage of row.passages) passage.pieces = passages[passage.pieces];
+  return rows;
+}
+
+/* All searchable texts of all rows, collected at the first search. */
+async function collectHaystacks() {
+  for (const number of DATA.blocks.keys()) {
+    const evidence = await openBlock(number);
+    for (const entry of entries) if (entry.row.block === number) entry.haystack = haystackOf({ ...entry.row, ...evidence[entry.row.at] });
+  }
+}
+
+function haystackOf(row) {
   const texts = [row.id, row.question?.text, row.answer?.text, row.reference?.text];
   const passages = row.passages.map((passage) => passage.pieces.join(""));
   const claims = row.claims.flatMap((side) => side.claims.map((claim) => claim.text.text));
@@ -24,9 +42,21 @@ function haystackOf({ row }) {
   return [...texts, ...passages, ...claims, ...columns].join("\n").toLowerCase();
 }
 
+/* Without the means to open blocks, only the texts in the table are searched. */
+async function search() {
+  if ($("search").value.trim() && CAN_OPEN && !collected) {
+    body.setAttribute("aria-busy", "true");
+    $("shown").textContent = "Searching…";
+    await (collected = collectHaystacks());
+    body.removeAttribute("aria-busy");
+  }
+  await collected;
+  apply();
+}
+
 function matches(entry) {
   const wanted = $("search").value.trim().toLowerCase();
-  if (wanted && !(entry.haystack ??= haystackOf(entry)).includes(wanted)) return false;
+  if (wanted && !entry.haystack.includes(wanted)) return false;
   const slice = $("slice")?.value;
   if (slice && entry.row.slices[slice.split(":")[0]] !== Number(slice.split(":")[1])) return false;
   const diagnosis = $("diagnosis-filter")?.value;
@@ -103,17 +133,19 @@ function isOpen(entry) {
   return entry.toggle?.getAttribute("aria-expanded") === "true";
 }
 
-function flip(entry, open = !isOpen(entry)) {
+/* The evidence follows when its block is open. */
+async function flip(entry, open = !isOpen(entry)) {
   lineOf(entry);
   entry.toggle.setAttribute("aria-expanded", String(open));
   entry.line.classList.toggle("open", open);
-  if (open && !entry.detail) {
-    const id = `evidence-${entry.place}`;
-    entry.detail = h("tr", { class: "detail", id }, h("td", { colspan: String(shown.length + 2) }, evidenceOf(entry.row, DATA.metrics)));
-    entry.toggle.setAttribute("aria-controls", id);
-  }
-  if (open) entry.line.after(entry.detail);
-  else entry.detail?.remove();
+  if (!open) return entry.detail?.remove();
+  entry.detail ??= h("tr", { class: "detail", id: `evidence-${entry.place}` }, h("td", { colspan: String(shown.length + 2) }));
+  entry.toggle.setAttribute("aria-controls", entry.detail.id);
+  entry.line.after(entry.detail);
+  const place = entry.detail.firstElementChild;
+  if (place.childElementCount) return;
+  const evidence = CAN_OPEN ? (await openBlock(entry.row.block))[entry.row.at] : null;
+  place.replaceChildren(evidence ? evidenceOf({ ...entry.row, ...evidence }, DATA.metrics) : h("p", { class: "gap" }, CANNOT_OPEN));
 }
 
 function sortBy(metric, descending) {
@@ -135,7 +167,7 @@ function decoded(fragment) {
   }
 }
 
-function openByAddress() {
+async function openByAddress() {
   const fragment = location.hash.slice(1);
   if (fragment.startsWith("diagnosis-") && fragment !== "diagnosis-title") showDiagnosis(decoded(fragment).slice("diagnosis-".length));
   if (!fragment.startsWith("row-")) return;
@@ -147,7 +179,7 @@ function openByAddress() {
   if (!matches(entry)) resetFilters();
   limit = Math.max(limit, entries.length);
   apply();
-  flip(entry, true);
+  await flip(entry, true);
   entry.line.style.scrollMarginTop = `${body.previousElementSibling.offsetHeight + 8}px`;
   entry.line.scrollIntoView({ block: "start" });
   entry.toggle.focus({ preventScroll: true });
@@ -191,7 +223,7 @@ function start() {
     if (event.target.id === "sort") return;
     enableRange();
     limit = PAGE;
-    apply();
+    search();
   });
   $("filters").addEventListener("reset", (event) => { event.preventDefault(); resetFilters(); limit = PAGE; sortBy(null, false); });
   $("sort").addEventListener("change", () => {

@@ -42,6 +42,13 @@ def test_several_people_share_the_first_rows_and_divide_the_others(assay: Assay,
     assert {item["probability"] for page in pages for item in page["items"]} == {0.5}
 
 
+def test_a_page_asks_the_question_of_its_metric(assay: Assay, run: str, tmp_path: Path) -> None:
+    out, record = tmp_path / "label.html", Path(run, "run.json")
+    record.write_text(record.read_text().replace('"summary":', '"question": "Is it faithful?", "summary":'))
+    assert assay("label", run, *ABOUT, "--budget", "5", "--out", str(out)).code == 0
+    assert {item["ask"] for item in data_of(out)["items"]} == {"Is it faithful?"}
+
+
 def test_a_page_has_the_question_and_the_grades_that_are_named(assay: Assay, run: str, tmp_path: Path) -> None:
     out = tmp_path / "label.html"
     options = ("--budget", "5", "--ask", "How faithful is it?", "--out", str(out))
@@ -69,3 +76,9 @@ def test_what_cannot_be_drawn_is_a_message(
     done = assay("label", run, *ABOUT, "--out", str(tmp_path / "label.html"), *options)
     assert (done.code, words in done.err) == (2, True), done.err
     assert not (tmp_path / "label.html").exists()
+
+
+def test_a_run_alone_is_enough_for_a_page(assay: Assay, run: str, tmp_path: Path) -> None:
+    done = assay("label", run, "--out", str(tmp_path / "label.html"))
+    assert "--metric faithfulness --import FILE" in " ".join(done.err.split())
+    assert len(data_of(tmp_path / "label.html")["items"]) == 40  # fewer rows than are drawn by default

@@ -94,7 +94,7 @@ def test_every_option_is_a_field_of_the_configuration_or_of_its_tables() -> None
 
     names = set(inspect.signature(with_config(command)).parameters)
     assert names - set(RunConfig.model_fields) == {
-        *("config", "model"),
+        *("config", "model", "help_all"),
         *(f"judge_{group}" for group in KindGroup),
         *(f"traces_{name}" for name in TraceSettings.model_fields if name != "seed"),
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -114,7 +115,7 @@ def test_an_installed_package_brings_verbs(tmp_path: Path) -> None:
 
 
 def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> None:
-    shown = " ".join(assay("run", "--help").out.split())
+    shown = " ".join(assay("run", "--help-all").out.split())
     assert all(name in shown for name in ("ASSAY_METRICS", "ASSAY_OUT", "ASSAY_LIMIT", "ASSAY_ON_BAD_ROW"))
 
 
@@ -160,13 +161,18 @@ def test_every_summary_of_a_verb_fits_a_narrow_terminal(assay: Assay, monkeypatc
     assert "..." not in assay("--help").out.partition("Evaluate:")[2]
 
 
-def test_everyday_options_come_before_those_with_a_heading(assay: Assay) -> None:
-    everyday, _, rest = assay("run", "--help").out.partition("\nData:")
-    flags = ("--config", "--metrics", "--judge", "--model", "--limit", "--column-map", "--slice", "--by", "--out")
-    places = [everyday.index(flag) for flag in (*flags, "--baseline", "--json", "--verbose")]
+def test_help_begins_with_five_options_and_shows_the_others_on_request(assay: Assay) -> None:
+    short, everything = assay("run", "--help").out, assay("run", "--help-all").out
+    first = ["--metrics", "--judge", "--limit", "--column-map", "--out"]
+    flags = re.findall(r"^  (?:-\w, )?(--[\w-]+)", short, re.MULTILINE)
+    assert flags == [*first, "--json", "--verbose", "--example", "--help-all", "--help"]
+    places = [everything.index(f"\n{heading}:") for heading in ("Start here", "Options", "Data", "Scores")]
     assert places == sorted(places)
-    headings = [rest.index(f"\n{heading}:") for heading in ("Scores", "Models and cost", "Results and history")]
-    assert headings == sorted(headings)
+    headings = re.split(r"\n(?=[A-Z][a-z ]+:\n)", everything)
+    found = {each.partition(":")[0]: each for each in headings}
+    assert "--config" in found["Data"]
+    assert "--model " in found["Models and cost"]
+    assert "--slice" in found["Scores"] + found["Results and history"]
 
 
 def test_version_is_printed(assay: Assay) -> None:

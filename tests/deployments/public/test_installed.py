@@ -1,8 +1,10 @@
 """A wheel and an editable installation hold what programs and type checkers need."""
 
+import json
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from tasks.runtime.release import version_of_source
 from tests.deployments.public.foreign import write_modules
+from tests.sharing import ensure_local_server
 from tests.structure.house import PACKAGES, ROOT
 
 pytest.importorskip("hatchling", reason="the extra `dev` is not installed: nothing builds a wheel")
@@ -131,7 +134,54 @@ def test_the_wheel_has_every_module_once_and_all_packages_are_typed(wheel: Path)
     door = Path("deployments", "public")
     tracked = {path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     relative = {path.relative_to(ROOT) for path in tracked}
-    assert built == {(path.relative_to(door) if door in path.parents else path).as_posix() for path in relative}
+    modules = {(path.relative_to(door) if door in path.parents else path).as_posix() for path in relative}
+    assert built == modules | {"deployments/examples/handbook_bot.py"}
+    assert sum("licenses/" in name for name in names) == 2  # of the project, and of the tokenizer in it
+
+
+@pytest.mark.served
+def test_a_build_from_the_sdist_makes_the_same_bytes_which_name_no_place_of_this_machine(
+    wheel: Path, tmp_path: Path
+) -> None:
+    for folder in ("first", "second"):
+        run_python("-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path / folder), cwd=ROOT)
+    first, second = (next((tmp_path / folder).glob("*.tar.gz")) for folder in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / first.name.removesuffix(".tar.gz")
+    run_python("-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=source)
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
+    with zipfile.ZipFile(wheel) as files:
+        places = [str(ROOT).encode(), str(Path.home()).encode() + b"/", sys.prefix.encode()]
+        assert [name for name in files.namelist() if any(place in files.read(name) for place in places)] == []
+
+
+@pytest.mark.served
+def test_an_installed_wheel_evaluates_a_file_and_its_own_example(
+    wheel: Path, tmp_path: Path, server_home: Path
+) -> None:
+    python = install(tmp_path / "environment", str(wheel))
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    row = {"user_input": "When?", "response": "On Monday.", "retrieved_contexts": ["The shop opens on Monday."]}
+    (folder / "own.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    ensure_local_server(server_home)
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_", "PYTHONPATH"))
+    }
+    variables |= {"ASSAY_HOME": str(server_home)}
+    for source, rows in (("own.jsonl", 1), ("--example", 48)):
+        command = [str(Path(python).with_name("rag-assay")), "run", source, "--json"]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["rows"] == rows
+    written, examples = folder / "examples", ROOT / "examples"
+    files = [path.relative_to(written) for path in written.rglob("*") if path.is_file()]
+    assert {(file, (written / file).read_bytes()) for file in files} == {
+        (file, (examples / file).read_bytes()) for file in files
+    }
+    assert len(files) > 20
 
 
 @pytest.mark.served

@@ -171,12 +171,24 @@ def test_published_schema_matches_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("source", [None, "examples/handbook.jsonl"])
-def test_config_template_is_valid_as_written_and_uncommented(source: str | None, tmp_path: Path) -> None:
-    written = config_template(source, Path())
+@pytest.mark.parametrize("everything", [False, True])
+def test_config_template_is_valid_as_written_and_uncommented(
+    source: str | None, everything: bool, tmp_path: Path
+) -> None:
+    written = config_template(source, Path(), everything)
+    assert max(map(len, written.splitlines())) <= 100
     assert load_config(write(tmp_path, written)).source is not None
-    uncommented = re.sub(r"^# (?=\w+ = |\[)", "", written, flags=re.MULTILINE)
+    options = re.compile(r"^# (?=\w+ = |\[)", re.MULTILINE)
+    uncommented = options.sub("", written)
     assert "\n[judge]\n" in uncommented
     RunConfig.model_validate(tomllib.loads(uncommented))
+    values = len(re.findall(r"^(?:# (?:or, .*: )?)?\w+ = ", written, re.MULTILINE))
+    left_out = re.findall(r"^# (\d+) more options: assay init --all$", written, re.MULTILINE)
+    everything_written = config_template(source, Path(), everything=True)
+    assert (values == 15) == (not everything)
+    assert values + sum(map(int, left_out)) == len(
+        re.findall(r"^(?:# (?:or, .*: )?)?\w+ = ", everything_written, re.MULTILINE)
+    )
 
 
 def test_config_template_names_the_metrics_that_the_data_allows() -> None:

@@ -21,6 +21,7 @@ from tasks.engine.worker_terms import WorkerTerms
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.rows.stage_rows import StageRows
 from tasks.runtime import progress
 from tests.tasks.engine.small_runs import Asked, claims_table, compute_shard, make_plan, write_shards
 
@@ -36,8 +37,9 @@ class Counted:
         self.waiting = 0
         self.most = 0
 
-    def start(self, shard: Shard, schedule: Schedule) -> Callable[[], Shard]:
+    def start(self, shard: Shard, schedule: Schedule, known: Mapping[Stage, StageRows]) -> Callable[[], Shard]:
         """Return a function that waits for a shard that is computed in this process."""
+        assert not known  # nothing is stored
         return self._wait(shard.number, lambda: compute_shard(shard, schedule, self.asked))
 
     def submit(self, shard: Shard, number: int, plan: EnginePlan, terms: WorkerTerms) -> Any:

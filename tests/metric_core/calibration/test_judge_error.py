@@ -23,6 +23,7 @@ def draw(generator: np.random.Generator, count: int, share: float) -> tuple[Floa
     return labels, scores
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_the_interval_holds_the_truth_though_the_run_is_better_or_worse_than_the_labelled_rows(share: float) -> None:
     generator = np.random.default_rng(11)
@@ -151,6 +152,7 @@ def test_a_judge_grown_lenient_never_gives_a_point_and_rarely_passes_a_gate() ->
     assert refused[0.9] / made <= 0.1
 
 
+@pytest.mark.simulation
 def test_the_interval_of_a_difference_holds_the_truth() -> None:
     generator = np.random.default_rng(5)
     held = 0

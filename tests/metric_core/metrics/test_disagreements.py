@@ -14,8 +14,9 @@ from metric_core.metrics.disagreements import (
     NOT_DATED,
     NOT_TAKEN,
     STALE_ANSWER,
+    asked_pairs,
 )
-from metric_core.records import Sample, Score
+from metric_core.records import Rating, Sample, Score
 
 OLD, NEW = "Camera footage is kept for 72 hours.", "Camera footage is kept for two days."
 CONFLICT, STALE = CONTEXT_CONFLICT.request(), STALE_ANSWER.request()
@@ -116,3 +117,37 @@ def test_a_row_without_another_fault_is_put_down_to_its_passages() -> None:
     assert own in classes_of([CONFLICT])
     assert diagnose(row("72 hours"), frozenset(), [CONFLICT]).name == own.name
     assert diagnose(row("72 hours", OLD, OLD), frozenset(), [CONFLICT]).name is None
+
+
+def score_pairs(
+    *values: str | None, passages: tuple[str, ...] = ("Footage: three days.", "We keep footage briefly.")
+) -> Score:
+    request = CONTEXT_CONFLICT.request({"pairs": 3})
+    sample = Sample(user_input="How long is footage kept?", retrieved_contexts=passages)
+    ratings = [Rating(f"passages:0:{place}", value) for place, value in enumerate(values, start=1)]
+    return request.score(Evidence(sample, ratings={request.key: ratings}))
+
+
+def test_the_judge_decides_where_no_value_differs() -> None:
+    assert [score_pairs("yes"), score_pairs("no"), score_pairs("no", "yes", None)] == [
+        Score.scored(value) for value in (1, 0, 1)
+    ]
+    assert score_pairs("no", None) == Score.failed(reasons.NO_USABLE_RATING)
+    assert score_pairs(passages=(OLD, NEW)) == Score.scored(1)
+
+
+def test_a_judge_that_cannot_be_asked_leaves_only_what_the_values_show() -> None:
+    request = CONTEXT_CONFLICT.request({"pairs": 3})
+    unable = {request.key: [Rating("passages:0:1", None, reasons.NEEDS_LANGUAGE_MODEL, unable=True)]}
+    sample = Sample(user_input="How long is footage kept?", retrieved_contexts=("Footage: briefly.", "Footage: long."))
+    assert request.score(Evidence(sample, ratings=unable)) == Score.undefined(reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def test_the_first_pairs_of_distinct_relevant_passages_are_asked() -> None:
+    passages = tuple(
+        f"{name} we keep." for name in ("Footage", "Lunch", "All footage", "Footage", "Old footage", "New footage")
+    )
+    sample = Sample(user_input="How long is footage kept?", retrieved_contexts=passages)
+    assert asked_pairs(sample, {"pairs": 3}) == [(0, 2), (0, 4), (2, 4)]
+    assert asked_pairs(sample, {"pairs": 4}) == [(0, 2), (0, 4), (0, 5), (2, 4)]
+    assert asked_pairs(Sample(user_input="", retrieved_contexts=(OLD, NEW)), {"pairs": 4}) == []

@@ -131,15 +131,20 @@ def test_the_default_suite_leaves_out_what_the_judge_cannot_rate() -> None:
     assert not any(request.needs_language_model for request in rest)
 
 
+ASKED_BY_PARAMETER = (METRICS["context_conflict"],)
+"""Metrics that ask the judge only if a parameter says so."""
+
+
 def test_declarations_hold_together() -> None:
     for metric in METRICS.values():
         request = metric.request(parameters_for(metric))
         made_from = {column for product in closure(request.products) for column in PRODUCTS[product].columns}
         assert made_from <= set(request.columns) <= set(COLUMNS), metric
-        assert (metric.ratings is not None) == (Product.RATINGS in request.products), metric
+        assert (metric.ratings is not None) == (Product.RATINGS in request.products) or metric in ASKED_BY_PARAMETER
         by_forms = metric.question_kinds == (QuestionKind.REFUSAL,)  # the one rating that needs no language model
         assert metric.language_model == (metric.ratings is not None and not by_forms), metric
         assert metric.summary.endswith("."), metric
+        assert metric.question.endswith("?") or metric.question in {"", "{definition}"}, metric
         assert metric.name == metric.name.casefold(), metric
 
 

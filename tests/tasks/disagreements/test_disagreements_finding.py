@@ -26,11 +26,11 @@ def run(tmp_path: Path, prefect_stub: object) -> Run:
     """Return a function that evaluates rows with some metrics."""
     del prefect_stub
 
-    def evaluate_rows(rows: Sequence[dict[str, Any]], *metrics: str) -> RunRecords:
+    def evaluate_rows(rows: Sequence[dict[str, Any]], *metrics: str, **options: Any) -> RunRecords:
         plain = {"user_input": "How long is footage kept?", "response": "72 hours.", "retrieved_contexts": [OLD, NEW]}
         texts = (json.dumps({"id": f"row-{i}", **plain, **row}) for i, row in enumerate(rows))
         (tmp_path / "rows.jsonl").write_text("\n".join(texts), encoding="utf-8")
-        chosen = {"source": str(tmp_path / "rows.jsonl"), "out": str(tmp_path / "run"), "metrics": metrics}
+        chosen = {"source": str(tmp_path / "rows.jsonl"), "out": str(tmp_path / "run"), "metrics": metrics, **options}
         finished = FinishedRun(Path(evaluate(RunConfig.model_validate(chosen)).folder))
         return RunRecords(finished.record, finished.summary, finished.folder)
 
@@ -82,3 +82,18 @@ def test_many_rows_are_counted_and_a_few_shown(run: Run) -> None:
     last = shown.blocks[-1]
     assert isinstance(last, Line)
     assert [part.text for part in parts_of(last.text)] == ["And 5 more."]
+
+
+def test_passages_that_only_the_judge_finds_to_disagree_are_shown(run: Run, tmp_path: Path) -> None:
+    said = ["Footage is deleted after three days.", "We keep what cameras record, the footage, for a year.", "Footage!"]
+    kind = "rag_assay.disagreeing_passages"
+    script = [{"kind": kind, "answer": "no"}, {"kind": kind, "texts": said[:2], "answer": "yes"}]
+    (tmp_path / "script.json").write_text(json.dumps(script), encoding="utf-8")
+    judge = {"backend": "scripted", "script": str(tmp_path / "script.json")}
+    metric = "context_conflict(pairs=3)"
+    found = run([{"retrieved_contexts": said}, {"retrieved_contexts": said[1:]}], metric, judge=judge)
+    assert [*lines(found)] == ["passages disagree in 1 of 2 rows"]
+    places = [f"{said[0]} (passage 1)", f"{said[1]} (passage 2)"]
+    assert cells(section(found)) == [["row-0", *places, "the judge found this"]]
+    clean = run([{"retrieved_contexts": said[1:]}], metric, judge=judge)
+    assert (*lines(clean), *section(clean)) == ()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
 from tasks.engine.computation import Compute
-from tasks.engine.lookup import Given, look_up, pack_shards
+from tasks.engine.lookup import Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.options.settings import Settings
@@ -164,7 +164,7 @@ def run_small(
     """
     store, asked = store or RowStore(plan.tables), Asked()
     refs = write_shards(plan, rows)
-    shards = [look_up(plan, store, number, ref, given) for number, ref in enumerate(refs)]
+    shards = look_up(plan, store, refs, given)
     usages = dict.fromkeys(plan.steps, StageUsage())
     for shard in pack_shards(shards, plan.shard_rows):
         with open_schedule(plan, RowStore(plan.tables) if elsewhere else store, 3) as schedule:
@@ -187,7 +187,8 @@ def write_shards(plan: EnginePlan, rows: Mapping[str, str]) -> list[Samples]:
 
 def compute_shard(shard: Shard, schedule: Schedule, asked: Asked) -> Shard:
     """Compute the stages of a shard, each in a thread as their tasks do."""
-    opened = schedule.open_shard(shard)
+    (known,) = read_known(schedule.plan, schedule.store, [shard])
+    opened = schedule.open_shard(shard, known)
     with ThreadPoolExecutor() as threads:
         futures = [
             threads.submit(copy_context().run, windows.compute, asked.compute(windows.step.stage))

@@ -61,18 +61,27 @@ def test_costs_of_found_results_stay_the_same(tmp_path: Path, elsewhere: bool) -
     assert run.tables.usage(Stage.CLAIMS).questions == 1
 
 
-def test_a_source_in_another_order_every_time_is_stored_together_once(tmp_path: Path) -> None:
+def test_a_source_in_another_order_leaves_the_segments(tmp_path: Path) -> None:
     plan, ids = make_plan(str(tmp_path), shard_rows=10), [f"r{number}" for number in range(100)]
 
-    def run(stride: int) -> tuple[SmallRun, int]:
-        """Run over the rows in steps of a stride, so that a shard has rows of all earlier shards."""
+    def run(stride: int) -> SmallRun:
+        """Run over the rows in steps of a stride, so that a shard has rows of all shards of the first run."""
         order = [ids[(place * stride + place * stride // 100) % 100] for place in range(100)]
         assert sorted(order) == sorted(ids)
-        found = run_small(plan, {row_id: f"word {row_id}" for row_id in order})
-        return found, len(files(tmp_path))
+        return run_small(plan, {row_id: f"word {row_id}" for row_id in order})
 
-    assert [run(stride)[1] for stride in (1, 10)] == [20, 40]
-    scattered, count = run(1)
-    assert count == 40
+    run(1)
+    before = files(tmp_path)
+    scattered = run(10)
+    assert files(tmp_path) == before
     assert scattered.segments(Stage.CLAIMS) == [10] * 10
     assert scattered.asked == {Stage.CLAIMS: [], Stage.VERDICTS: []}
+
+
+def test_many_segments_per_shard_are_stored_together(tmp_path: Path) -> None:
+    plan = make_plan(str(tmp_path), shard_rows=1)
+    rows = {f"r{number}": f"word{number}" for number in range(2 * MAX_SEGMENTS)}
+    run_small(plan, rows)
+    run = run_small(make_plan(str(tmp_path), shard_rows=MAX_SEGMENTS), rows)
+    assert [run.segments(stage) for stage in STAGES] == [[1, 1], [1, 1]]
+    assert run.table(Stage.CLAIMS).equals(claims_table(rows).combine_chunks())

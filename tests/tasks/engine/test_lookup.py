@@ -87,9 +87,9 @@ def test_a_stage_is_looked_up_once_what_it_reads_is_known(tmp_path: Path) -> Non
     plan = make_plan(str(tmp_path))
     run_small(plan, {"a": "one", "b": "two"})
     ref = TableStore(str(tmp_path)).write(samples({"a": "one", "b": "  two", "c": "one"}))
-    found = look_up(plan, RowStore(str(tmp_path)), 0, ref).places
+    (found,) = look_up(plan, RowStore(str(tmp_path)), [ref])
     # The response of the second row has changed; that its claims have not is not known before they are made.
-    assert {stage: places.missing.tolist() for stage, places in found.items()} == {
+    assert {stage: places.missing.tolist() for stage, places in found.places.items()} == {
         Stage.CLAIMS: [False, True, True],
         Stage.VERDICTS: [False, True, True],
     }
@@ -109,7 +109,7 @@ def test_results_that_are_given_are_taken_and_the_others_looked_up(tmp_path: Pat
             return nothing
         return nothing.fill(np.array([row_ids.to_pylist().index("b")]), given_claims)
 
-    found = look_up(plan, RowStore(str(tmp_path)), 0, ref, give)
+    (found,) = look_up(plan, RowStore(str(tmp_path)), [ref], give)
     assert {stage: places.missing.tolist() for stage, places in found.places.items()} == {
         Stage.CLAIMS: [False, False, True],
         Stage.VERDICTS: [False, False, True],  # those on the given claims are stored too

@@ -14,6 +14,7 @@ import pytest
 
 from metric_core.stages import Stage
 from tasks.engine.computation import Compute
+from tasks.engine.lookup import read_known
 from tasks.engine.schedule import Schedule, StageWindows, StoppedError, open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.options.settings import Settings
@@ -86,9 +87,10 @@ class Opened:
         table = samples(dict.fromkeys(IDS, "Because."))
         digests = rows_of_samples(table).digests
         stored = TableStore(schedule.store.url).write(table)
-        known = dict(places or {}) | {stage: Places.nothing(ROWS) for stage in stages}
-        self.shard = Shard(0, (stored,), ((0, np.arange(ROWS)),), digests, known)
-        self.windows = {windows.step.stage: windows for windows in schedule.open_shard(self.shard)}
+        placed = dict(places or {}) | {stage: Places.nothing(ROWS) for stage in stages}
+        self.shard = Shard(0, (stored,), ((0, np.arange(ROWS)),), digests, placed)
+        (known,) = read_known(schedule.plan, schedule.store, [self.shard])
+        self.windows = {windows.step.stage: windows for windows in schedule.open_shard(self.shard, known)}
 
     def compute(self, stage: Stage, compute: Compute) -> None:
         """Compute a stage."""

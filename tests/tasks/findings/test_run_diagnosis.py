@@ -128,7 +128,7 @@ def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     assert '"diagnosis":{"name":"undiagnosed"' in page
     assert "Refusals, 1 in this run (nothing found: 1), were recognized by a list of forms." in " ".join(page.split())
     assert "Kind of refusal: nothing found." in page
-    assert diagnosis_line(summary) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
+    assert diagnosis_line(summary) == "14 of 20 answers are good; 5 are faults of the generator; 1 undiagnosed"
     assert class_counts(summary) == "14 answered, 5 unsupported, 1 undiagnosed"
 
 
@@ -158,7 +158,7 @@ def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
     summary = diagnose_run(folder, [resolve("key_point_recall").request()])
     assert summary.key_points == {"points": 4, "index": 1, "generator": 1, "unknown": 1}
     line = key_points_line(summary)
-    assert line == "1 of 4 key points are stated; the index lost 1, the generator 1, an unknown part 1"
+    assert line == "1 of 4 key points are stated; 1 is a fault of the index, 1 of the generator, 1 of an unknown part"
     stored = {row["row_id"]: row["lost_points"] for row in pq.read_table(folder.path / DIAGNOSIS).to_pylist()}
     assert stored["row-1"] == [
         {"claim_id": "key_point:0", "part": "index"},
@@ -186,4 +186,4 @@ def test_the_class_of_a_metric_has_its_meaning_in_the_summary_and_on_the_page(tm
     assert view is not None
     assert [each["meaning"] for each in view["classes"] if each["name"] == "shouted"] == ["The response shouts."]
     assert read_row_diagnoses(folder.path, summary, ["row-0"])["row-0"]["name"] == "shouted"
-    assert diagnosis_line(summary) == "2 of 4 answers are good; the generator lost 1; 1 undiagnosed"
+    assert diagnosis_line(summary) == "2 of 4 answers are good; 1 is a fault of the generator; 1 undiagnosed"

@@ -57,7 +57,7 @@ OTHER = {"verdict": "c" * 64}
         ({"judge_fingerprints": {"claims": "d" * 64}}, []),  # other metrics ask other questions
         ({"embedder": {"model": "minilm", "revision": "2"}}, []),  # none before
         ({"versions": {"rag-assay": "0.2.0"}}, ["rag_assay"]),
-        ({"prompts": {}, "judge_fingerprints": {}}, []),  # as earlier releases wrote it
+        ({"prompts": {}, "judge_fingerprints": {}}, []),  # of a run that asked no judge
     ],
 )
 def test_a_change_of_a_version_is_found(

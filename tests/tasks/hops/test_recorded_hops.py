@@ -12,8 +12,9 @@ from metric_core.question_kinds import QuestionKind
 from tasks.findings.finding import RunRecords
 from tasks.hops.hops_finding import HOPS_FINDING, HopCounts
 from tasks.models.judges.scripted import ScriptedJudge
-from tasks.reports.run.report_page import PARTS
+from tasks.reports.run.row_blocks import PARTS
 from tasks.runs.finished_run import FinishedRun
+from tests.tasks.reports.parsed_page import read_rows
 from tests.tasks.sources.traces.builders import read_traces
 
 pytestmark = [pytest.mark.prefect, pytest.mark.usefixtures("prefect_stub")]
@@ -77,7 +78,7 @@ def test_the_retrieval_that_lost_the_fact_is_named_in_every_case(
     assert (found.rows, found.known, found.lost) == (26, 26, 20)
     assert [hop.lost for hop in found.hops] == [9, 9, 2]
     page = (run.folder / "report.html").read_text(encoding="utf-8")
-    assert "Retrievals in order" in page
+    assert "Retrievals in order" in read_rows(page)
     assert "Of 26 rows with several retrievals, 20 lost what the answer needed" in page
 
 

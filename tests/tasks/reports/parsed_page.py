@@ -1,6 +1,8 @@
 """Parse a page: its elements with their attributes, and its texts."""
 
+import base64
 import json
+import zlib
 from html.parser import HTMLParser
 from typing import Any
 
@@ -45,5 +47,17 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        """JSON data of the page."""
-        return json.loads(next(text for tag, text in self.texts if tag == "script"))
+        """JSON data of the page; its rows have their evidence, which is in compressed blocks."""
+        data = json.loads(next(text for tag, text in self.texts if tag == "script"))
+        blocks = [json.loads(zlib.decompress(base64.b64decode(block))) for block in data.get("blocks", ())]
+        for row in data["rows"] if blocks else ():
+            block = blocks[row["block"]]
+            row.update(block["rows"][row["at"]])
+            for passage in row["passages"]:
+                passage["pieces"] = block["passages"][passage["pieces"]]
+        return data
+
+
+def read_rows(page: str) -> str:
+    """Return the rows of a report, with their evidence, as JSON."""
+    return json.dumps(Page(page).data["rows"], ensure_ascii=False)

@@ -26,7 +26,7 @@ def test_pieces_are_the_passage_again(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_pieces_are_the_passage_again_with_sentences_from_elsewhere(text: str) -> None:
-    assert "".join(segment(text, ["One.", "Two!", "yes", "", "absent"]).pieces) == text
+    assert "".join(segment(text, ("One.", "Two!", "yes", "", "absent")).pieces) == text
 
 
 def test_numbers_and_addresses_do_not_end_a_sentence() -> None:
@@ -38,17 +38,17 @@ def test_numbers_and_addresses_do_not_end_a_sentence() -> None:
 
 
 def test_sentences_are_found_across_line_breaks() -> None:
-    found = segment("- The bike\n  is red. It is new.", ["The bike is red.", "It is new."])
+    found = segment("- The bike\n  is red. It is new.", ("The bike is red.", "It is new."))
     assert [found.pieces[i] for i in found.sentences if i is not None] == ["The bike\n  is red.", "It is new."]
 
 
 def test_a_repeated_sentence_is_found_where_it_stands_next() -> None:
-    found = segment("Yes. No. Yes.", ["Yes.", "No.", "Yes."])
+    found = segment("Yes. No. Yes.", ("Yes.", "No.", "Yes."))
     assert found.sentences == (0, 2, 4)
 
 
 def test_a_sentence_that_is_not_there_leaves_its_neighbours_alone() -> None:
-    assert segment("Yes. No.", ["Yes.", "Maybe.", "No."]).sentences == (0, None, 2)
+    assert segment("Yes. No.", ("Yes.", "Maybe.", "No.")).sentences == (0, None, 2)
 
 
 def test_rare_words_count_more_than_common_ones() -> None:

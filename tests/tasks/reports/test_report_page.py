@@ -12,8 +12,9 @@ import pytest
 
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
-from tasks.reports.run import report_page
-from tasks.reports.run.report_page import script_json, write_report
+from tasks.reports.page import script_json
+from tasks.reports.run import report_page, row_blocks
+from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tests.tasks.reports import folders
 from tests.tasks.reports.parsed_page import Page
 
@@ -182,8 +183,9 @@ def test_only_the_worst_rows_are_on_the_page_and_it_says_so(tmp_path: Path) -> N
     folder = folders.write_large_run(tmp_path / "run", rows=1200)
     page = Page(write_report(folder, worst_rows=2).read_text(encoding="utf-8"))
     assert [row["id"] for row in page.data["rows"]] == ["row-1199", "row-1198"]
-    assert "This page has 2 of 1,200 rows with their evidence, the worst first." in page.text
+    assert "This page has 2 of 1,200 rows with their evidence, the worst first; the other 1,198 count" in page.text
     assert "are in scores.parquet" in page.text
+    assert f"has {WORST_ROWS} of 1,200" in Page(write_report(folder).read_text(encoding="utf-8")).text
 
 
 def test_a_page_without_rows_is_a_summary(tmp_path: Path) -> None:
@@ -197,11 +199,21 @@ def test_rows_that_would_make_the_page_too_large_stay_in_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folders.write_hostile_run(tmp_path / "run")
-    monkeypatch.setattr(report_page, "LARGEST_DATA", 20_000)
+    monkeypatch.setattr(report_page, "LARGEST_DATA", 6_000)
+    monkeypatch.setattr(row_blocks, "BLOCK", 1)
     page = Page(write_report(folder).read_text(encoding="utf-8"))
-    assert "long" not in {row["id"] for row in page.data["rows"]}
+    assert "good" not in {row["id"] for row in page.data["rows"]}
     assert "page has 3 of 4 rows" in page.text
     assert "1 of the worst are left out because they are too large" in page.text
+
+
+def test_rows_of_a_block_share_their_passages(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=100, text="Passage. " * 1000)
+    page = write_report(folder)
+    assert page.stat().st_size < 150_000
+    assert {"".join(row["passages"][0]["pieces"]) for row in Page(page.read_text()).data["rows"]} == {
+        "Passage. " * 1000
+    }
 
 
 def test_a_run_of_large_texts_stays_below_20_mb(tmp_path: Path) -> None:

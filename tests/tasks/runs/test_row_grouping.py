@@ -60,7 +60,8 @@ def test_only_repetitions_that_widen_an_interval_are_said() -> None:
     alone = {"recall": Interval(0.4, 0.6), "precision": Interval(0.4, 0.6), "ones": Interval(1.0, 1.0)}
     wider = repetition.describe(alone, alone | {"precision": Interval(0.3, 0.7)})
     assert wider == (
-        "9 of 12 rows repeat a retrieved_contexts: with --by COLUMN the interval of precision is 2.0 times as wide"
+        "9 of 12 rows repeat a retrieved_contexts: with --by the column of their document the interval of precision is "
+        "2.0 times as wide"
     )
     assert repetition.describe(alone, {"recall": Interval(0.45, 0.55)}) is None
     assert repetition.describe({}, {}) is None

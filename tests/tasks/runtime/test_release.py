@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tasks.runtime import release
-from tasks.runtime.release import COMMIT, RELEASE, UNKNOWN, version_of_source
+from tasks.runtime.release import COMMIT, DEVELOPMENT, RELEASE, UNKNOWN, version_of_source
 from tests.structure.house import ROOT
 
 GUIDE, PROMPT = "metric_core/metrics/ndcg.md", "metric_core/prompts/en/system.txt"
@@ -58,9 +58,9 @@ def commit_of(folder: Path) -> str:
 
 
 def test_a_checkout_has_its_commit_and_says_if_files_were_changed(checkout: Path) -> None:
-    assert version_of_source(checkout) == f"{RELEASE}+{commit_of(checkout)}"
+    assert version_of_source(checkout) == f"{DEVELOPMENT}+{commit_of(checkout)}"
     (checkout / "pyproject.toml").write_text("", encoding="utf-8")
-    assert version_of_source(checkout) == f"{RELEASE}+{commit_of(checkout)}.dirty"
+    assert version_of_source(checkout) == f"{DEVELOPMENT}+{commit_of(checkout)}.dirty"
 
 
 def test_the_commit_with_the_tag_of_the_release_is_the_release(checkout: Path) -> None:
@@ -68,14 +68,14 @@ def test_the_commit_with_the_tag_of_the_release_is_the_release(checkout: Path) -
     git(checkout, "tag", "v9")
     assert version_of_source(checkout) == RELEASE
     git(checkout, "commit", "--quiet", "--allow-empty", "--message=third")
-    assert version_of_source(checkout) == f"{RELEASE}+{commit_of(checkout)}"
+    assert version_of_source(checkout) == f"{DEVELOPMENT}+{commit_of(checkout)}"
 
 
 def test_a_shallow_clone_and_a_worktree_have_their_commit(checkout: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--depth=1", checkout.as_uri(), "shallow")
     git(checkout, "worktree", "add", "--quiet", "--detach", str(tmp_path / "other"), "HEAD~")
     for folder in (tmp_path / "shallow", tmp_path / "other"):
-        assert version_of_source(folder) == f"{RELEASE}+{commit_of(folder)}"
+        assert version_of_source(folder) == f"{DEVELOPMENT}+{commit_of(folder)}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
@@ -85,7 +85,7 @@ def test_a_checkout_of_another_user_has_its_commit(checkout: Path) -> None:
         os.chown(path, 12345, 12345)
     with pytest.raises(subprocess.CalledProcessError):
         git(checkout, "status")
-    assert version_of_source(checkout) == f"{RELEASE}+{commit}"
+    assert version_of_source(checkout) == f"{DEVELOPMENT}+{commit}"
 
 
 def test_variables_of_a_hook_do_not_lead_to_another_checkout(
@@ -94,7 +94,7 @@ def test_variables_of_a_hook_do_not_lead_to_another_checkout(
     (tmp_path / "foreign").mkdir()
     git(tmp_path / "foreign", "init", "--quiet")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "foreign" / ".git"))
-    assert version_of_source(checkout) == f"{RELEASE}+{commit_of(checkout)}"
+    assert version_of_source(checkout) == f"{DEVELOPMENT}+{commit_of(checkout)}"
 
 
 def test_files_without_a_commit_say_so(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_files_without_a_commit_say_so(source: Path, monkeypatch: pytest.MonkeyP
     git(source, "init", "--quiet")
     assert version_of_source(source) == UNKNOWN, "a repository without a commit"
     monkeypatch.setenv(COMMIT, "3f8d3c4a1" + "0" * 31)
-    assert version_of_source(source) == f"{RELEASE}+g3f8d3c4a1"
+    assert version_of_source(source) == f"{DEVELOPMENT}+g3f8d3c4a1"
 
 
 def test_without_git_a_checkout_says_that_its_commit_is_unknown(
@@ -126,7 +126,7 @@ def test_an_archive_that_git_makes_knows_its_commit(checkout: Path, tmp_path: Pa
     assert spec.loader is not None
     archived = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(archived)
-    assert archived.version_of_source() == f"{RELEASE}+{commit_of(checkout)}"
+    assert archived.version_of_source() == f"{DEVELOPMENT}+{commit_of(checkout)}"
 
 
 def test_what_runs_from_a_checkout_has_the_present_commit_and_not_that_of_the_installation(
@@ -134,7 +134,7 @@ def test_what_runs_from_a_checkout_has_the_present_commit_and_not_that_of_the_in
 ) -> None:
     monkeypatch.setattr(release, "_ROOT", checkout)
     monkeypatch.setattr(release, "version_of", lambda _: "0.1.0.dev0+gold")
-    assert release.version() == f"{RELEASE}+{commit_of(checkout)}"
+    assert release.version() == f"{DEVELOPMENT}+{commit_of(checkout)}"
     release.version.cache_clear()
     monkeypatch.setattr(release, "_ROOT", checkout / "tasks")  # as in site-packages
     assert release.version() == "0.1.0.dev0+gold"
@@ -152,7 +152,7 @@ def test_distributions_have_the_version_of_their_source(checkout: Path, tmp_path
         (checkout / name).write_bytes((ROOT / name).read_bytes())
     git(checkout, "add", "--all")
     git(checkout, "commit", "--quiet", "--message=third")
-    expected = f"{RELEASE}+{commit_of(checkout)}"
+    expected = f"{DEVELOPMENT}+{commit_of(checkout)}"
     assert build(checkout, "metadata", "version") == expected
     build(checkout, "build", "-t", "sdist", "-d", str(tmp_path))
     with tarfile.open(tmp_path / f"rag_assay-{expected}.tar.gz") as archive:

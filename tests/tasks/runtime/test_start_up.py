@@ -28,8 +28,23 @@ assert list(pa.table({"a": [1]}).to_pandas()["a"]) == [1]
 """
 
 
-def test_pyarrow_knows_pandas_once_something_imports_it() -> None:
-    done = subprocess.run([sys.executable, "-c", _WITHOUT_PANDAS], capture_output=True, text=True, check=False)
+_RENAMED = """
+import sys
+import pyarrow as pa
+from tasks.runtime.start_up import defer_pandas
+before, library = [*sys.meta_path], pa.lib
+pa.lib = object()
+defer_pandas()
+assert sys.meta_path == before
+pa.lib = library
+import pandas
+assert pa.array(pandas.Series([1.0, float("nan")])).null_count == 1, "pyarrow does not know a series"
+"""
+
+
+@pytest.mark.parametrize("program", [_WITHOUT_PANDAS, _RENAMED], ids=["deferred", "without the private part"])
+def test_pyarrow_knows_pandas_once_something_imports_it(program: str) -> None:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,4 +1,4 @@
-"""The built-in judge: a baseline without a language model, based on transparent features and small linear models."""
+"""The built-in judge: no language model, but rules based on transparent features and small linear models."""
 
 from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
 

@@ -33,7 +33,7 @@ VERSION = 8
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
-    "A baseline without a language model: claims are clauses, verdicts come from word overlap, numbers, names and "
+    "Not a language model: claims are clauses, verdicts come from word overlap, numbers, names and "
     "embeddings. Agreement with people (AUROC, 0.5 is chance): single claims in WiCE 0.84, BEGIN 0.96, Factcheck-Bench "
     "0.80, FActScore 0.88; whole answers, by the mean probability of their claims, in RAGTruth QA 0.80, QAGS 0.66, "
     "FaithBench 0.56. It sees missing facts, not subtle distortions: good for comparing runs, not for judging a single "

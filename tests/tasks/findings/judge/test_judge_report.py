@@ -22,7 +22,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 
 def test_the_judge_is_named_a_baseline_with_its_note_word_for_word(page: Page) -> None:
-    assert "Baseline judge" in page.text
+    assert "Built-in judge" in page.text
     assert folders.NOTE in page.text
 
 
@@ -71,5 +71,5 @@ def test_the_judge_is_named_on_a_terminal_with_its_note_among_the_details() -> N
     note = "It sees missing facts, not subtle distortions."
     record = make_record(judge={"backend": "builtin", "model": "m", "revision": "1", "note": note})
     run = RunRecords(record, RunSummary.model_validate({"rows": 1, "metrics": []}), Path("run"))
-    assert list(judged_by(run)) == ["judged by a baseline without a language model, not calibrated (docs/judge.md)"]
+    assert list(judged_by(run)) == ["judged by the built-in judge (no language model), not calibrated (docs/judge.md)"]
     assert next(judge_details(run)) == note

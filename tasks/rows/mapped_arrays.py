@@ -1,0 +1,42 @@
+"""Keep arrays in temporary files that are mapped into memory, so that the system can take their memory back."""
+
+import mmap
+from collections.abc import Sequence
+from ctypes import CDLL
+from tempfile import TemporaryFile
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAPPED_BYTES = 1 << 18
+"""Size of an array from which on it is moved to a file."""
+
+
+class MappedArrays:
+    """Arrays in temporary files."""
+
+    def __init__(self) -> None:
+        self.maps: WeakSet[mmap.mmap] = WeakSet()
+        """The files whose arrays are in use."""
+
+    def move(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return equal arrays, which must not be changed; those that are large together are in one file."""
+        size = sum(part.nbytes for part in parts)
+        if size < MAPPED_BYTES:
+            return [*parts]
+        with TemporaryFile() as file:
+            for part in parts:
+                file.write(np.ascontiguousarray(part).view(np.uint8).data)
+            file.flush()
+            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        self.maps.add(mapped)
+        return np.split(np.frombuffer(mapped, parts[0].dtype), np.cumsum([*map(len, parts)])[:-1])
+
+    def rest(self) -> None:
+        """Give back the memory of what has been read; it is read again where it is needed."""
+        for mapped in [*self.maps]:
+            mapped.madvise(mmap.MADV_DONTNEED)
+        if (trim := getattr(CDLL(None), "malloc_trim", None)) is not None:
+            trim(0)  # the C library of most Linux systems keeps what was freed
