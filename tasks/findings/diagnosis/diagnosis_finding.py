@@ -33,7 +33,7 @@ def headline(run: RunRecords) -> Iterator[str]:
     """Yield how many answers are good, how many key points they state, and whose fault the others are."""
     found = run.summary.find(DiagnosisCounts)
     if (diagnosis := diagnosis_line(found)) is not None:
-        yield f"diagnosis: {diagnosis}"
+        yield diagnosis
     if (points := key_points_line(found)) is not None:
         yield f"key points: {points}"
 

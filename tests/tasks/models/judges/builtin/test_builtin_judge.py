@@ -59,7 +59,7 @@ def judge() -> Judge:
 def test_identity(judge: Judge) -> None:
     identity = judge.identity
     assert (identity.backend, identity.language_model) == ("builtin", False)
-    assert "baseline" in identity.note
+    assert identity.note.startswith("Not a language model")
     assert "MiniLM" in identity.model
 
 
