@@ -75,7 +75,6 @@ def accept(tables: str, terms: WorkerTerms) -> None:
     terms.accept(entities_plan(Path(tables)), RunModels())
 
 
-@pytest.mark.served
 def test_a_dask_worker_of_another_version_is_refused(tmp_path: Path) -> None:
     skip_without("dask")
     from distributed import Client, LocalCluster
