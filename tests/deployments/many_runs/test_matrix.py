@@ -49,7 +49,8 @@ def test_the_runs_share_answers_and_are_compared(server_home: Path, tmp_path: Pa
     short = [row | {"response": row["response"][:40]} if number < 2 else row for number, row in enumerate(cut)]
     (tmp_path / "short.jsonl").write_text("\n".join(map(json.dumps, short)), encoding="utf-8")
     text = 'source = "{answers}.jsonl"\nmetrics = ["faithfulness"]\n[axes]\nanswers = ["full", "short"]\n'
-    environment = os.environ | {"ASSAY_HOME": str(server_home)}
+    own = {"ASSAY_CACHE": str(tmp_path / "answers.db"), "ASSAY_TABLES": str(tmp_path / "tables")}
+    environment = os.environ | {"ASSAY_HOME": str(server_home), **own}  # other tests evaluate the same answers
     assay, matrix = (str(path) for path in (Path(sys.executable).with_name("assay"), write(tmp_path, text)))
     command = [assay, "run", "--matrix", matrix, "--out", "found"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
