@@ -172,7 +172,7 @@ class HttpServer:
             uvicorn.Config(
                 cast("Any", app),
                 http=cast("Any", partial(_Connection, _Connections(connections), seconds)),
-                ws="auto" if whole else "none",
+                ws="websockets-sansio" if whole else "none",
                 lifespan="on" if whole else "off",
                 log_level="warning" if whole else "error",
                 access_log=False,
