@@ -62,9 +62,7 @@ class _Passages:
     def __init__(self, passages: Sequence[str], question: str) -> None:
         self.asked = split_statements(question)
         asked = {form for each in self.asked for form in (*each.forms, *each.names.values())}
-        wanted = _words_of(self.asked)
-        located = ([*_locate(index, text)] for index, text in enumerate(passages))
-        self.located = [each for passage in located if _is_relevant(passage, wanted) for each in passage]
+        self.located = _locate_relevant(passages, self.asked)
         self.names: list[set[str]] = [set() for _ in passages]
         for each in self.located:
             self.names[each.passage] |= set(each.statement.names.values()) - asked
@@ -152,13 +150,14 @@ def find_relevant(passages: Sequence[str], question: str) -> list[int]:
     >>> find_relevant(["Camera footage is kept for 72 hours.", "It rains."], "How long is footage kept?")
     [0]
     """
-    wanted = _words_of(split_statements(question))
+    return sorted({each.passage for each in _locate_relevant(passages, split_statements(question))})
+
+
+def _locate_relevant(passages: Sequence[str], asked: Sequence[Statement]) -> list[_Located]:
+    """Return the statements of the passages that have a word of a question."""
+    wanted = frozenset(form for each in asked for form in each.content)
     located = ([*_locate(index, text)] for index, text in enumerate(passages))
-    return [index for index, each in enumerate(located) if each and _is_relevant(each, wanted)]
-
-
-def _words_of(question: Sequence[Statement]) -> frozenset[str]:
-    return frozenset(form for each in question for form in each.content)
+    return [each for passage in located if _is_relevant(passage, wanted) for each in passage]
 
 
 def _locate(passage: int, text: str) -> Iterator[_Located]:

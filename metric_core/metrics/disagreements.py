@@ -22,9 +22,8 @@ NO_DISAGREEMENT = "the contexts do not disagree"
 NOT_DATED = "the contexts that disagree have no dates or versions to compare"
 NOT_TAKEN = "the response follows none of the contexts that disagree"
 
-PAIR = "rag_assay.disagreeing_passages"
 _PASSAGES_DIFFER = CustomKind(
-    PAIR,
+    "rag_assay.disagreeing_passages",
     """
 {passage}
 {other_passage}
