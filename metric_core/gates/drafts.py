@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
 from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_quantile
@@ -226,7 +226,7 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
         return Draft(replace(check, observed=units.mean, reason=reason))
     finding = _add_nights(check_mean(units, threshold, confidence, measured.bounds, stream), measured, gate)
     caution = SERIAL if measured.is_serial and measured.groups is None else ""
-    needed = partial(_rows_needed, units, measured, measured.bounds, confidence)
+    needed = cache(partial(_rows_needed, units, measured, measured.bounds, confidence))  # for the advice, too
     advice = partial(_advise_rows, units, measured, needed)
     unknown = measured.nights.unknown if measured.adds_up_nights else ""
     return Draft(check, finding, advice=advice, rows_needed=needed, caution=caution, unknown=unknown)
