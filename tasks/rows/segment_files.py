@@ -67,7 +67,7 @@ class SegmentNote(BaseModel):
         size: Size of the Parquet file in bytes.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     recipe: str
     schema_version: int
