@@ -45,8 +45,10 @@ def look_up(plan: EnginePlan, store: RowStore, samples: Sequence[Samples], given
         Shard(number, (each,), ((number, positions[: len(own)]),), own, {})
         for number, (each, own) in enumerate(zip(samples, digests, strict=True))
     ]
+    row_ids = [None] * len(shards) if given is None else map_threads(_read_ids, samples, LOOKUPS_AT_ONCE)
+    parts = list(zip(shards, row_ids, strict=True))
     for stage, step in plan.steps.items():
-        found = map_threads(partial(_find, step, store, given), shards, LOOKUPS_AT_ONCE)
+        found = map_threads(partial(_find, step, store, given), parts, LOOKUPS_AT_ONCE)
         for shard, places in zip(shards, Places.move(found, arrays), strict=True):
             shard.places[stage] = places
         arrays.rest()
@@ -60,11 +62,18 @@ def _digest(samples: Samples) -> Digests:
     return digest_rows(table, np.arange(table.num_rows + 1), Stage.SAMPLES)
 
 
-def _find(step: StageStep, store: RowStore, given: Given | None, shard: Shard) -> Places:
-    """Return the places of the results of a stage for a shard, with those of the earlier stages."""
-    places = Places.nothing(len(shard))
-    if given is not None:
-        places = given(store, step.stage, shard.samples[0].read(["row_id"])["row_id"].combine_chunks())
+def _read_ids(samples: Samples) -> pa.Array:
+    return samples.read(["row_id"])["row_id"].combine_chunks()
+
+
+def _find(step: StageStep, store: RowStore, given: Given | None, part: tuple[Shard, pa.Array | None]) -> Places:
+    """Return the places of the results of a stage for a shard, with those of the earlier stages.
+
+    Args:
+        part: The shard, and the ids of its rows if results are given.
+    """
+    shard, row_ids = part
+    places = Places.nothing(len(shard)) if given is None else given(store, step.stage, row_ids)
     if step.recipe is None or step.refresh:
         return places
     is_known = [~shard.places[each].missing for each in step.reads if each is not Stage.SAMPLES]
