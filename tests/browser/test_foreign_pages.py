@@ -74,7 +74,7 @@ class Ground:
         """Return a client with the password of the Prefect server."""
         assert self.prefect.credentials is not None
         authorization = basic_authorization(self.prefect.credentials)
-        return httpx.Client(base_url=self.prefect.url, headers={"Authorization": authorization}, timeout=60)
+        return httpx.Client(base_url=self.prefect.url, headers={"Authorization": authorization}, timeout=DEAD_SECONDS)
 
     def find_planted(self) -> set[str]:
         """Return the kinds of objects on the Prefect server that hold the word."""

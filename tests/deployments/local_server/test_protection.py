@@ -17,6 +17,7 @@ from deployments.local_server import ServerAddress, server_status
 from deployments.local_server.local_server import IDENTITY_PATH, LocalServer
 from deployments.web.http_guard import HEADERS, basic_authorization
 from tests.sharing import ensure_local_server
+from tests.waiting import DEAD_SECONDS
 
 pytestmark = pytest.mark.prefect
 
@@ -47,7 +48,7 @@ def client(server: ServerAddress) -> Iterator[httpx.Client]:
     """Yield a client with the password."""
     assert server.credentials is not None
     headers = {"Authorization": basic_authorization(server.credentials)}
-    with httpx.Client(base_url=server.url.removesuffix("/api"), headers=headers, timeout=60) as client:
+    with httpx.Client(base_url=server.url.removesuffix("/api"), headers=headers, timeout=DEAD_SECONDS) as client:
         yield client
 
 
@@ -57,14 +58,14 @@ def test_every_request_without_the_password_is_refused(root: str, client: httpx.
     requests = [(method, f"{root}/api{path}") for path, methods in paths.items() for method in methods]
     plain = ["/", "/docs", "/api/docs", "/openapi.json", "/api/openapi.json", "/ui-settings", "/api/health"]
     requests += [("get", f"{root}{path}") for path in (*plain, IDENTITY_PATH)]
-    with httpx.Client(timeout=60) as stranger:
+    with httpx.Client(timeout=DEAD_SECONDS) as stranger:
         answered = {url: stranger.request(method, re.sub(r"\{.*?\}", "x", url)).status_code for method, url in requests}
     assert {url: code for url, code in answered.items() if code != 401} == {}
 
 
 @pytest.mark.parametrize("given", ["assay", "assay:", "assay:guess"])
 def test_a_wrong_password_is_refused(root: str, given: str) -> None:
-    refused = httpx.get(f"{root}/api/health", headers={"Authorization": basic_authorization(given)}, timeout=60)
+    refused = httpx.get(f"{root}/api/health", headers={"Authorization": basic_authorization(given)}, timeout=DEAD_SECONDS)
     assert refused.status_code == 401
 
 
@@ -79,7 +80,7 @@ def open_socket(
     address = f"ws://{urlsplit(server.url).netloc}/api{path}"
     with connect(address, subprotocols=protocols, origin=None if origin is None else Origin(origin)) as socket:
         socket.send(json.dumps({"type": "auth", "token": token}))
-        return dict(json.loads(socket.recv(timeout=60)))
+        return dict(json.loads(socket.recv(timeout=DEAD_SECONDS)))
 
 
 @pytest.mark.parametrize("path", SOCKETS)

@@ -14,7 +14,7 @@ from deployments.web.http_guard import Message, Receive, Send
 from deployments.web.http_server import HttpServer, open_server
 from metric_core.errors import ConfigError
 from tests.deployments.serving import serve_here
-from tests.waiting import wait_until
+from tests.waiting import DEAD_SECONDS, wait_until
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HEAD + b"\r\n"
@@ -60,7 +60,7 @@ def serve(app: Any, **bounds: Any) -> Iterator[tuple[HttpServer, str]]:
 
 def connect(server: HttpServer, sent: bytes = b"") -> socket.socket:
     """Return a connection on which something was sent."""
-    client = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=DEAD_SECONDS)
     client.sendall(sent)
     return client
 
