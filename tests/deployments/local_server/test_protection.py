@@ -65,7 +65,9 @@ def test_every_request_without_the_password_is_refused(root: str, client: httpx.
 
 @pytest.mark.parametrize("given", ["assay", "assay:", "assay:guess"])
 def test_a_wrong_password_is_refused(root: str, given: str) -> None:
-    refused = httpx.get(f"{root}/api/health", headers={"Authorization": basic_authorization(given)}, timeout=DEAD_SECONDS)
+    refused = httpx.get(
+        f"{root}/api/health", headers={"Authorization": basic_authorization(given)}, timeout=DEAD_SECONDS
+    )
     assert refused.status_code == 401
 
 
