@@ -67,6 +67,19 @@ def digest_rows(table: pa.Table, bounds: NDArray[np.int64], stage: Stage) -> Dig
     return np.frombuffer(b"".join(digests), DIGEST)
 
 
+def digest_cells(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return the digest of each cell of a column: equal if and only if the cells are, of columns of one type.
+
+    >>> one, other = digest_cells(pa.chunked_array([[["a", "bc"], None, ["ab", "c"], ["a", "bc"]]])).reshape(2, 2).T
+    >>> (one == other).tolist()
+    [False, False]
+    """
+    array = _combine(column, column.type)
+    streams = _streams([array], np.arange(len(array) + 1))
+    digests = [blake2b(b"".join(parts), digest_size=8).digest() for parts in zip(*streams, strict=True)]
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
 def row_keys(recipe: str, inputs: Sequence[Digests]) -> Digests:
     """Return the key of each sample's result: equal if and only if the recipe and all of its inputs are equal.
 

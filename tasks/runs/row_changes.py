@@ -1,18 +1,21 @@
 """Find the rows that were added, removed or changed between two runs, and the columns that changed.
 
-Rows are compared by digests of their cells, so that only one shard at a time is in memory.
+Rows are compared by digests of their cells: in memory are one shard, and the id and eight bytes per filled column of
+each row.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from typing import Self
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from metric_core.schemas import SAMPLES
+from tasks.rows.row_digests import digest_cells
 
-_DIGEST_BYTES = 8
 _NOT_CONTENT = ("row_id", "row_number")
 CONTENT: tuple[str, ...] = tuple(field.name for field in SAMPLES.fields if field.name not in _NOT_CONTENT)
 """The columns of a samples table that are compared; the position of a row in its source is not content."""
@@ -42,38 +45,84 @@ def find_row_changes(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> 
         earlier: Samples tables of the earlier run, shard by shard.
         later: Samples tables of the later run, shard by shard.
     """
-    before = _digests(earlier)
-    after = _digests(later)
-    both = [row_id for row_id in after if row_id in before]
-    changed = {
-        row_id: _differing_columns(before[row_id], after[row_id]) for row_id in both if before[row_id] != after[row_id]
-    }
+    before, after = _Content.read(earlier), _Content.read(later)
+    found = pc.fill_null(pc.index_in(after.ids, value_set=before.ids), -1).to_numpy()
+    both = np.flatnonzero(found >= 0)
+    is_removed = np.ones(len(before.ids), bool)
+    is_removed[found[both]] = False
+    differing = _find_differing(before, found[both], after, both)
+    is_changed = differing != 0
+    names = {columns: _names(columns) for columns in np.unique(differing).tolist()}
+    changed = (names[columns] for columns in differing[is_changed].tolist())
     return RowChanges(
-        added=tuple(row_id for row_id in after if row_id not in before),
-        removed=tuple(row_id for row_id in before if row_id not in after),
-        changed=changed,
-        unchanged=len(both) - len(changed),
+        added=after.ids_of(np.flatnonzero(found < 0)),
+        removed=before.ids_of(np.flatnonzero(is_removed)),
+        changed=dict(zip(after.ids_of(both[is_changed]), changed, strict=True)),
+        unchanged=int((~is_changed).sum()),
     )
 
 
-def _digests(shards: Iterable[pa.Table]) -> dict[str, bytes]:
-    """Return a mapping from row id to the concatenated digests of its columns."""
-    digests: dict[str, bytes] = {}
-    for shard in shards:
-        columns = [[_digest(cell) for cell in shard[name].to_pylist()] for name in CONTENT]
-        rows = map(b"".join, zip(*columns, strict=True))
-        digests.update(zip(shard["row_id"].to_pylist(), rows, strict=True))
-    return digests
+def _find_differing(
+    before: "_Content", earlier: NDArray[np.int32], after: "_Content", later: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the columns in which rows differ, as bits.
+
+    Args:
+        earlier: Numbers of the rows in the earlier run.
+        later: Numbers of the same rows in the later run.
+    """
+    differing = np.zeros(len(earlier), np.int64)
+    for number, name in enumerate(CONTENT):
+        if name in before.cells or name in after.cells:
+            is_other = before.column(name)[earlier] != after.column(name)[later]
+            differing |= is_other.astype(np.int64) << number
+    return differing
 
 
-def _digest(cell: object) -> bytes:
-    return blake2b(json.dumps(cell).encode(), digest_size=_DIGEST_BYTES).digest()
+def _names(columns: int) -> tuple[str, ...]:
+    """Return the columns whose bits are set."""
+    return tuple(name for number, name in enumerate(CONTENT) if columns >> number & 1)
 
 
-def _differing_columns(before: bytes, after: bytes) -> tuple[str, ...]:
-    starts = range(0, len(CONTENT) * _DIGEST_BYTES, _DIGEST_BYTES)
-    return tuple(
-        name
-        for name, start in zip(CONTENT, starts, strict=True)
-        if before[start : start + _DIGEST_BYTES] != after[start : start + _DIGEST_BYTES]
-    )
+@dataclass(frozen=True, eq=False, slots=True)
+class _Content:
+    """The rows of a run.
+
+    Args:
+        ids: Id of each row.
+        cells: Column -> digest of its cell in each row; columns without a value are left out.
+    """
+
+    ids: pa.Array
+    cells: Mapping[str, NDArray[np.uint64]]
+
+    @classmethod
+    def read(cls, shards: Iterable[pa.Table]) -> Self:
+        """Read the samples of a run, shard by shard."""
+        ids = [pa.array([], pa.string())]
+        cells: dict[str, list[NDArray[np.uint64]]] = {}
+        rows = 0
+        for shard in shards:
+            filled = {name for name in CONTENT if shard[name].null_count < shard.num_rows}
+            for name in filled.difference(cells):
+                cells[name] = [_no_value(name, rows)]
+            for name, parts in cells.items():
+                parts.append(digest_cells(shard[name]) if name in filled else _no_value(name, shard.num_rows))
+            ids += shard["row_id"].cast(pa.string()).chunks
+            rows += shard.num_rows
+        return cls(pa.concat_arrays(ids), {name: np.concatenate(parts) for name, parts in cells.items()})
+
+    def ids_of(self, numbers: NDArray[np.int64]) -> tuple[str, ...]:
+        """Return the ids of rows by their numbers."""
+        return tuple(self.ids.take(pa.array(numbers)).to_pylist())
+
+    def column(self, name: str) -> NDArray[np.uint64]:
+        """Return the digest of each row's cell in a column."""
+        cells = self.cells.get(name)
+        return _no_value(name, len(self.ids)) if cells is None else cells
+
+
+def _no_value(name: str, rows: int) -> NDArray[np.uint64]:
+    """Return the digest of a null in a column, for each of some rows, without taking memory for each."""
+    null = pa.chunked_array([pa.nulls(1, SAMPLES.arrow.field(name).type)])
+    return np.broadcast_to(digest_cells(null), rows)
