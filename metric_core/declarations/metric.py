@@ -182,6 +182,8 @@ class MetricRequest:
     bounds: tuple[float, float] | None = field(init=False, compare=False, repr=False)
     """Least and greatest value; None if the user or the row defines the scale."""
     _declared: Declarations = field(init=False, compare=False, repr=False)
+    _undefined: frozenset[str] = field(init=False, compare=False, repr=False)
+    """Reasons for which a cell may be undefined."""
 
     def __post_init__(self) -> None:
         metric, parameters = self.metric, self.parameters
@@ -197,6 +199,8 @@ class MetricRequest:
         own = {product.name: product for product in metric.own_products}
         declared = Declarations(self._name, self.key, readable, products, self.own_columns, own_products=own)
         object.__setattr__(self, "_declared", declared)
+        missing = {missing_column(column) for column in (*self.columns, *self.optional_columns)}
+        object.__setattr__(self, "_undefined", frozenset(missing.union(metric.undefined)))
 
     @property
     def needs_language_model(self) -> bool:
@@ -329,9 +333,7 @@ class MetricRequest:
         except Exception as error:
             raise self._error(f"raised {type(error).__name__}: {error}", sample) from error
         if isinstance(result, Score):
-            missing_columns = {missing_column(column) for column in (*self.columns, *self.optional_columns)}
-            undefined = missing_columns.union(self.metric.undefined)
-            problem = score_problem(result, self.bounds, undefined, self.metric.failed)
+            problem = score_problem(result, self.bounds, self._undefined, self.metric.failed)
             if problem is not None:
                 raise self._error(problem, sample)
         return result

@@ -14,12 +14,9 @@ def all_known(supports: Iterable[Support]) -> list[float] | None:
     >>> all_known([1, 0.5]), all_known([1, None])
     ([1, 0.5], None)
     """
-    known: list[float] = []
-    for support in supports:
-        if support is None:
-            return None
-        known.append(support)
-    return known
+    given = list(supports)
+    known = [support for support in given if support is not None]
+    return known if len(known) == len(given) else None
 
 
 def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:

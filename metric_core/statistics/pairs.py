@@ -242,25 +242,28 @@ def pair_scores(columns: ScoreColumns) -> Paired:
     """
     a, b = columns.a, columns.b
     shared = sorted(a.keys() & b.keys())
-    scored = [row for row in shared if a[row].status == b[row].status == Status.SCORED]
     by_scale: dict[str | None, list[str]] = {}
     labels = []
-    rescaled = 0
-    for row in scored:
+    rescaled = unscored_a = unscored_b = unscored_both = 0
+    for row in shared:
         before, after = a[row], b[row]
-        if before.value is None or after.value is None:
+        if before.status is not Status.SCORED or after.status is not Status.SCORED:
+            unscored_a += after.status is Status.SCORED
+            unscored_b += before.status is Status.SCORED
+            unscored_both += before.status is not Status.SCORED and after.status is not Status.SCORED
+        elif before.value is None or after.value is None:
             labels.append((before.label or "", after.label or ""))
         elif before.label != after.label:
             rescaled += 1
         else:
             by_scale.setdefault(before.label, []).append(row)
     counts = RowCounts(
-        paired=len(scored) - rescaled,
-        only_a=len(a.keys() - b.keys()),
-        only_b=len(b.keys() - a.keys()),
-        unscored_a=sum(a[row].status != Status.SCORED and b[row].status == Status.SCORED for row in shared),
-        unscored_b=sum(a[row].status == Status.SCORED and b[row].status != Status.SCORED for row in shared),
-        unscored_both=sum(a[row].status != Status.SCORED and b[row].status != Status.SCORED for row in shared),
+        paired=len(labels) + sum(map(len, by_scale.values())),
+        only_a=len(a) - len(shared),
+        only_b=len(b) - len(shared),
+        unscored_a=unscored_a,
+        unscored_b=unscored_b,
+        unscored_both=unscored_both,
         rescaled=rescaled,
     )
     pairs = tuple(_build_pairs(columns, scale, by_scale[scale]) for scale in sorted(by_scale, key=str))
@@ -268,9 +271,8 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 
 
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
-    a, b, *before = (
-        np.array([_value(cells.get(row), scale) for row in rows]) for cells in (columns.a, columns.b, *columns.earlier)
-    )
+    a, b = (np.array([cells[row].value for row in rows], float) for cells in (columns.a, columns.b))
+    before = [[_value(cells.get(row), scale) for row in rows] for cells in columns.earlier]
     bounds, earlier = Bounds.of_metric(columns.bounds, scale), np.array(before) if before else None
     is_open = bounds is not None and bounds.is_open
     bounds = None if bounds is None else bounds.close_at(np.concatenate([a, b]))

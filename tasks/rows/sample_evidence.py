@@ -42,6 +42,7 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
+_KINDS = {str(kind): kind for kind in VerdictKind}
 _ON_REQUEST = (VerdictKind.SUPPORT, VerdictKind.FULL_SUPPORT)
 
 AskedProbabilities: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
@@ -169,7 +170,7 @@ def _verdicts(
 ) -> dict[tuple[VerdictKind, str, str], Support]:
     verdicts: dict[tuple[VerdictKind, str, str], Support] = {}
     for row in rows:
-        kind = VerdictKind(row["kind"])
+        kind = _KINDS[row["kind"]]
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
             requested = (Product.REQUESTED_VERDICTS,) if kind in _ON_REQUEST else ()
