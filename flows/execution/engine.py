@@ -13,7 +13,7 @@ from flows.execution.runners import await_shard, count_processes, max_concurrent
 from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
-from tasks.engine.compaction import compact
+from tasks.engine.compaction import compact, gather_known
 from tasks.engine.lookup import Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
@@ -115,7 +115,8 @@ def _open_engine(run: Run, plan: EnginePlan, store: RowStore, shards: Sequence[S
     for stage in plan.steps:
         progress.advance(stage, 0, rows[stage])
     terms = WorkerTerms.of_run(plan, run.models, count_processes(storage))
-    yield partial(_start_elsewhere, run.plan, plan, terms)
+    gathered = gather_known(plan, store, shards)
+    yield lambda _: _start_elsewhere(run.plan, plan, terms, next(gathered))
 
 
 def _start_elsewhere(run: RunPlan, plan: EnginePlan, terms: WorkerTerms, shard: Shard) -> Callable[[], Shard]:

@@ -1,12 +1,25 @@
 """Results that lie in many segments are stored together, and found there by later runs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metric_core.stages import Stage
-from tasks.engine.compaction import MAX_SEGMENTS
-from tests.tasks.engine.small_runs import FAILS, SmallRun, claims_table, make_plan, run_small, verdicts_table
+from tasks.engine.compaction import MAX_SEGMENTS, gather_known
+from tasks.engine.lookup import look_up, pack_shards, read_known
+from tasks.rows.row_store import RowStore
+from tasks.rows.shard import Shard
+from tests.tasks.engine.small_runs import (
+    FAILS,
+    SmallRun,
+    claims_table,
+    make_plan,
+    run_small,
+    verdicts_table,
+    write_shards,
+)
 
 STAGES = (Stage.CLAIMS, Stage.VERDICTS)
 
@@ -18,6 +31,10 @@ def grow(folder: Path, count: int, first: str = "one", *, elsewhere: bool = Fals
         rows[f"r{number}"] = first if not number else f"word{number}"
         run = run_small(make_plan(str(folder), shard_rows=100), rows, elsewhere=elsewhere)
     return run, rows
+
+
+def rows_of(ids: Sequence[str]) -> dict[str, str]:
+    return {row_id: f"word {row_id}" for row_id in ids}
 
 
 def files(folder: Path) -> set[Path]:
@@ -68,7 +85,7 @@ def test_a_source_in_another_order_leaves_the_segments(tmp_path: Path) -> None:
         """Run over the rows in steps of a stride, so that a shard has rows of all shards of the first run."""
         order = [ids[(place * stride + place * stride // 100) % 100] for place in range(100)]
         assert sorted(order) == sorted(ids)
-        return run_small(plan, {row_id: f"word {row_id}" for row_id in order})
+        return run_small(plan, rows_of(order))
 
     run(1)
     before = files(tmp_path)
@@ -76,6 +93,31 @@ def test_a_source_in_another_order_leaves_the_segments(tmp_path: Path) -> None:
     assert files(tmp_path) == before
     assert scattered.segments(Stage.CLAIMS) == [10] * 10
     assert scattered.asked == {Stage.CLAIMS: [], Stage.VERDICTS: []}
+
+
+def test_what_other_processes_read_lies_in_one_segment_per_shard(tmp_path: Path) -> None:
+    ids = [f"r{number}" for number in range(60)]
+    run_small(make_plan(str(tmp_path), shard_rows=10), rows_of(ids))
+    order = rows_of([row_id for place in range(10) for row_id in ids[place::10]])
+    plan = make_plan(str(tmp_path), shard_rows=10)
+    plan = replace(plan, steps={**plan.steps, Stage.VERDICTS: replace(plan.steps[Stage.VERDICTS], recipe="another")})
+    store = RowStore(str(tmp_path))
+
+    def pack() -> list[Shard]:
+        return [*pack_shards(look_up(plan, store, write_shards(plan, order)), 10)]
+
+    assert [len(shard.places[Stage.CLAIMS].segments) for shard in pack()] == [6] * 6
+    wanted = [known[Stage.CLAIMS] for known in read_known(plan, store, pack())]
+    gathered = [*gather_known(plan, store, pack())]
+    assert [len(shard.places[Stage.CLAIMS].segments) for shard in gathered] == [1] * 6
+    for shard, rows in zip(gathered, wanted, strict=True):
+        (found,) = read_known(plan, RowStore(str(tmp_path)), [shard])
+        assert found[Stage.CLAIMS].table.equals(rows.table)
+        assert found[Stage.CLAIMS].digests.tobytes() == rows.digests.tobytes()
+    before = files(tmp_path)
+    in_order = [*gather_known(plan, store, [*pack_shards(look_up(plan, store, write_shards(plan, rows_of(ids))), 10)])]
+    assert files(tmp_path) == before  # results in the order of the source are read where they are
+    assert [len(shard.places[Stage.CLAIMS].segments) for shard in in_order] == [1] * 6
 
 
 def test_many_segments_per_shard_are_stored_together(tmp_path: Path) -> None:
