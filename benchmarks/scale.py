@@ -3,11 +3,15 @@
     python benchmarks/scale.py tasks                    # CPU and memory per Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
     python -m benchmarks.scale workers --engine ray     # one and two workers with a judge that takes 200 ms
+    python -m benchmarks.scale workers --engine ray --unjudged --rows 100000
     python -m benchmarks.scale order --rows 80000       # results of a stage read in order, and in another order
+    python -m benchmarks.scale growth --rows 1000000    # runs of four sizes, and with one to eight metrics
 
 `tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
 seconds vary less than wall time on a shared machine. They include the processes that a run starts and waits for: the
 workers of Dask, not those of Ray. `workers` also kills one of two workers in mid-run, which must change no score.
+`growth` computes metrics that ask no judge, for the first time and again, and extrapolates the line through four sizes
+to ten million rows.
 """
 
 import argparse
@@ -33,6 +37,14 @@ SCORED = (
     *("context_entity_recall", "factual_correctness", "noise_sensitivity"),
     *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
 )
+UNJUDGED = (
+    *("string_similarity", "id_context_precision", "id_context_recall", "non_llm_context_recall"),
+    *("non_llm_context_precision", "dangling_citations", "string_similarity(distance=hamming)"),
+    "string_similarity(distance=jaro)",
+)
+"""Metrics that ask nothing and load no model."""
+TEN_MILLION = 10_000_000
+
 ROWS_OF_A_SHARD, CONCURRENCY = 20, 4
 """With so few rows and requests at a time, a worker waits for the judge most of the time."""
 _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In Dublin. It sells tea."}
@@ -41,17 +53,21 @@ _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In 
 def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tasks", "workers", "order"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers, 80,000 for order")
+    parser.add_argument("what", choices=["tasks", "workers", "order", "growth"])
+    help_rows = "default 800 for tasks, 720 for workers, 80,000 for order and growth"
+    parser.add_argument("--rows", type=int, help=help_rows)
+    parser.add_argument("--unjudged", action="store_true", help="metrics that ask nothing, for workers")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
     if options.what == "order":
         measure_order(options.rows or 80_000)
+    elif options.what == "growth":
+        measure_growth(options.rows or 80_000)
     elif options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
     else:
-        measure_workers(options.rows or 720, options.engine)
+        measure_workers(options.rows or 720, options.engine, is_judged=not options.unjudged)
 
 
 def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
@@ -75,7 +91,7 @@ def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
     )
 
 
-def measure_workers(rows: int, engine: str) -> None:
+def measure_workers(rows: int, engine: str, *, is_judged: bool) -> None:
     """Print the seconds of the first run with one worker and with two, and of one whose worker is killed."""
     from benchmarks.client_cpu import instant_judge  # noqa: PLC0415 needs the package
 
@@ -83,9 +99,10 @@ def measure_workers(rows: int, engine: str) -> None:
         source = Path(folder, "rows.jsonl")
         source.write_text("\n".join(json.dumps(_row(number) | _ANSWER) for number in range(rows)), encoding="utf-8")
         server = {"backend": "server", "server": {"urls": [f"{url}/v1"], "concurrency": CONCURRENCY}}
+        judged = {"metrics": "faithfulness", "judge": server, "shard_rows": ROWS_OF_A_SHARD}
         seconds, scores = {}, {}
         for name, workers in (("one", 1), ("two", 2), ("killed", 2)):
-            config = {"metrics": "faithfulness", "judge": server, "shard_rows": ROWS_OF_A_SHARD, "workers": workers}
+            config = (judged if is_judged else {"metrics": [*UNJUDGED[:3]]}) | {"workers": workers}
             own = {each: f"{folder}/{name}.{each}" for each in ("tables", "cache")}
             kill = seconds["two"] / 2 if name == "killed" else None
             seconds[name], _, memory = _run(folder, name, engine, config | own, kill)
@@ -94,6 +111,50 @@ def measure_workers(rows: int, engine: str) -> None:
         _run_measured([ASSAY, "server", "stop"], folder)
     print(f"{engine}: two workers take {seconds['one'] / seconds['two']:.2f} times as much as one")
     print(f"the same scores: {len(set(scores.values())) == 1}")
+
+
+def measure_growth(most: int) -> None:
+    """Print the cost of runs without a judge by rows and by metrics, and lines through it."""
+    import numpy as np  # noqa: PLC0415 the other measurements do not need the package
+
+    sizes = [most // 8, most // 4, most // 2, most]
+    print("| rows | metrics | run | seconds | CPU seconds | peak MB | folder MB | report MB |")
+    print("|---:|---:|---|---:|---:|---:|---:|---:|")
+    found: dict[str, list[tuple[float, float]]] = {"first": [], "again": []}
+    with tempfile.TemporaryDirectory() as folder:
+        _run_unjudged(folder, "to start the server", 100, 1)
+        for rows in sizes:
+            for name, results in found.items():
+                results.append(_run_unjudged(folder, name, rows, 3))
+        for metrics in (1, 2, 4, 8):
+            _run_unjudged(folder, f"first of {metrics}", sizes[0], metrics)
+        _run_measured([ASSAY, "server", "stop"], folder)
+    for name, results in found.items():
+        for what, values in zip(("CPU seconds", "peak MB"), zip(*results, strict=True), strict=True):
+            slope, start = np.polyfit(sizes, values, 1)
+            off = np.abs(np.polyval((slope, start), sizes) / values - 1).max()
+            print(
+                f"{name}: {what} = {start:.0f} + {1e6 * slope:.0f} per million rows, at most {100 * off:.0f} % beside "
+                f"the line; ten million rows: {start + slope * TEN_MILLION:,.0f}"
+            )
+
+
+def _run_unjudged(folder: str, name: str, rows: int, metrics: int) -> tuple[float, float]:
+    """Evaluate rows, print the cost, and return CPU seconds and peak memory."""
+    source = Path(folder, f"{rows}.jsonl")
+    if not source.exists():
+        with source.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(_row(number) | _ANSWER) + "\n" for number in range(rows))
+    out = Path(folder, f"{name} {rows}")
+    options = {"source": str(source), "out": str(out), "metrics": [*UNJUDGED[:metrics]]}
+    wall, cpu, memory = _run(folder, f"{name} {rows}", "threads", options)
+    disk = sum(each.stat().st_size for each in out.iterdir() if each.is_file()) / 1e6
+    report = (out / "report.html").stat().st_size / 1e6
+    print(
+        f"| {rows:,} | {metrics} | {name} | {wall:.1f} | {cpu:.1f} | {memory:.0f} | {disk:.1f} | {report:.2f} |",
+        flush=True,
+    )
+    return cpu, memory
 
 
 def measure_order(rows: int) -> None:
@@ -141,7 +202,15 @@ def measure_order(rows: int) -> None:
 
 def _row(number: int) -> dict[str, Any]:
     reference = f"Anna Byrne opened shop {number} in Dublin."
-    return {"id": f"r{number}", "retrieved_contexts": [f"Shop {number} is in Dublin."], "reference": reference}
+    ids = {"retrieved_context_ids": [f"d{number % 1000}", "d1"], "reference_context_ids": [f"d{number % 999}"]}
+    contexts = [f"Shop {number} is in Dublin.", "Dublin is in Ireland."]
+    return {
+        "id": f"r{number}",
+        "retrieved_contexts": contexts,
+        "reference": reference,
+        "reference_contexts": contexts[:1],
+        **ids,
+    }
 
 
 def _run(
@@ -162,15 +231,17 @@ def _run_measured(command: list[str], folder: str, kill: float | None = None) ->
         kill: Seconds after which the process below it with the most CPU time is killed; None to kill none.
     """
     start = time.monotonic()
-    process = Popen(
-        command, cwd=ROOT, env=os.environ | {"ASSAY_HOME": f"{folder}/home"}, stdout=DEVNULL, stderr=DEVNULL
-    )
+    environment = os.environ | {"ASSAY_HOME": f"{folder}/home"}
+    with Path(folder, "said").open("wb") as said:
+        process = Popen(command, cwd=ROOT, env=environment, stdout=DEVNULL, stderr=said)
     if kill is not None:
         Timer(kill, _kill_worker, (process.pid,)).start()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed with {process.returncode}")
+        sys.exit(
+            f"{' '.join(command)} failed with {process.returncode}: {Path(folder, 'said').read_text('utf-8')[-2000:]}"
+        )
     return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
