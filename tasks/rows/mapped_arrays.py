@@ -10,6 +10,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.rows.temporary_files import name_folder
+
 MAPPED_BYTES = 1 << 18
 """Size of an array from which on it is moved to a file."""
 
@@ -22,11 +24,15 @@ class MappedArrays:
         """The files whose arrays are in use."""
 
     def move(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return equal arrays, which must not be changed; those that are large together are in one file."""
+        """Return equal arrays, which must not be changed; those that are large together are in one file.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
         size = sum(part.nbytes for part in parts)
         if size < MAPPED_BYTES:
             return [*parts]
-        with TemporaryFile() as file:
+        with name_folder(), TemporaryFile() as file:
             for part in parts:
                 file.write(np.ascontiguousarray(part).view(np.uint8).data)
             file.flush()

@@ -6,7 +6,7 @@ needed at once.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from tempfile import TemporaryFile
 from typing import IO
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tasks.rows.merge import number_ranges, take_rows
 from tasks.rows.places import Places, Segment
+from tasks.rows.temporary_files import name_folder
 
 BATCH_BYTES = 16 << 20
 """Size of the decoded rows of a batch, about; one shard at least."""
@@ -31,6 +32,9 @@ def read_in_order(decode: Callable[[Segment], pa.Table], shards: Sequence[Places
     Args:
         decode: Returns the rows of a segment; called once for each.
         shards: Locations of the rows. None may be missing, and there must be a segment.
+
+    Raises:
+        StorageError: A temporary file cannot be written.
     """
     segments, segment, start, count, bounds = _join(shards)
     table, rows = decode(segments[0]), np.concatenate([[0], np.cumsum(count, dtype=np.int64)])[bounds]
@@ -52,10 +56,17 @@ def read_in_order(decode: Callable[[Segment], pa.Table], shards: Sequence[Places
                 for part in filter(len, np.split(chosen, np.flatnonzero(np.diff(batch[chosen])) + 1)):
                     later = int(batch[part[0]])
                     if later > number and later not in waiting:
-                        file = files.enter_context(TemporaryFile())
+                        with name_folder():
+                            file = TemporaryFile()  # noqa: SIM115 closed by the stack
+                        files.callback(_close, file)
                         waiting[later] = file, pa.ipc.new_stream(file, table.schema)
-                    add = waiting[later][1].write_table if later > number else pieces.append
-                    add(_take(table, start[part], count[part]))
+                    taken = _take(table, start[part], count[part])
+                    if later == number:
+                        pieces.append(taken)
+                    else:
+                        with name_folder():
+                            waiting[later][1].write_table(taken)
+                            waiting[later][0].flush()
                 decoded += 1
             order = np.argsort(segment[own], kind="stable")
             begins = (np.cumsum(count[own][order]) - count[own][order])[np.argsort(order)]
@@ -64,11 +75,17 @@ def read_in_order(decode: Callable[[Segment], pa.Table], shards: Sequence[Places
                 yield ordered.slice(begin, end - begin)
 
 
+def _close(file: IO[bytes]) -> None:
+    """Close a file; what could not be written to it is needed no more."""
+    with suppress(OSError):
+        file.close()
+
+
 def _read_back(file: IO[bytes], writer: pa.RecordBatchStreamWriter) -> list[pa.Table]:
     """Return the rows in a temporary file, in the order in which they were written, and free the file."""
-    writer.close()
-    file.seek(0)
-    with file:
+    with file, name_folder():
+        writer.close()
+        file.seek(0)
         return [pa.ipc.open_stream(file).read_all()]
 
 

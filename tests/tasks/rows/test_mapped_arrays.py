@@ -1,11 +1,16 @@
 """Arrays in files have the same values, and free their memory with the last that uses it."""
 
 import gc
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
+from metric_core.errors import StorageError
 from tasks.rows import mapped_arrays
 from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.row_digests import DIGEST
@@ -33,3 +38,19 @@ def test_what_nobody_uses_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
     assert len(arrays.maps) == 1
     assert second.sum() == 21
+
+
+@pytest.mark.parametrize(
+    ("opening", "problem"),
+    [
+        (partial(Path("/dev/full").open, "r+b", buffering=64), "No space left"),
+        (partial(Path("/nowhere/file").open, "r+b"), "No such file"),
+    ],
+)
+def test_no_room_for_temporary_files_is_told(
+    opening: Callable[[], IO[bytes]], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "MAPPED_BYTES", 1)
+    monkeypatch.setattr(mapped_arrays, "TemporaryFile", opening)
+    with pytest.raises(StorageError, match=f"in {tempfile.gettempdir()}: {problem}.*set TMPDIR"):
+        MappedArrays().move([np.arange(1000)])

@@ -1,7 +1,10 @@
 """Rows are read in the order of the samples, and each segment once, in whatever order they are stored."""
 
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from random import Random
 from tempfile import TemporaryFile
 from typing import IO
@@ -12,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metric_core.errors import StorageError
 from tasks.rows import ordered_reading
 from tasks.rows.ordered_reading import read_in_order
 from tasks.rows.places import Places, Segment
@@ -81,3 +85,13 @@ def test_the_files_of_rows_that_are_not_read_are_closed(monkeypatch: pytest.Monk
     assert next(reading)["text"].to_pylist() == ["0"]
     reading.close()
     assert [file.closed for file in opened] == [True]
+
+
+def test_no_room_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordered_reading, "BATCH_BYTES", 1)
+    monkeypatch.setattr(ordered_reading, "TemporaryFile", partial(Path("/dev/full").open, "r+b", buffering=64))
+    tables = {Segment("a"): pa.table({"text": ["0", "1" * 100]})}
+    zeros, one = np.zeros(1, np.int32), np.ones(1, np.int32)
+    shards = [Places((Segment("a"),), zeros, zeros + np.int32(start), one, np.zeros(1, DIGEST)) for start in (0, 1)]
+    with pytest.raises(StorageError, match=f"in {tempfile.gettempdir()}: No space left.*set TMPDIR"):
+        list(read_in_order(tables.__getitem__, shards))
