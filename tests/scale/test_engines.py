@@ -74,12 +74,14 @@ class Finished:
         manifest: Content of run.json.
         asked: Number of requests per prompt that the judge server received.
         seconds: Duration of the process.
+        said: What the process wrote to its standard error.
     """
 
     cells: Cells
     manifest: dict[str, Any]
     asked: Counter[str]
     seconds: float
+    said: str
 
     @property
     def digests(self) -> dict[str, list[str]]:
@@ -114,7 +116,7 @@ class Runs:
         """Run in this process."""
         return self._run(name, {}, self._evaluate)
 
-    def _run(self, name: str, options: Mapping[str, Any], run: Callable[[str, Path], None]) -> Finished:
+    def _run(self, name: str, options: Mapping[str, Any], run: Callable[[str, Path], str]) -> Finished:
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
         log = self.folder / f"{name}.requests.jsonl"
@@ -132,16 +134,16 @@ class Runs:
         file = self.folder / f"{name}.yaml"
         file.write_text(json.dumps(config), encoding="utf-8")
         start = time.monotonic()
-        run(name, file)
+        said = run(name, file)
         seconds = time.monotonic() - start
         server.stop()
         asked = [json.loads(line)["prompt"] for line in log.read_text("utf-8").splitlines()] if log.exists() else []
         finished = Run(self.folder / name)
         usage = finished.manifest["usage"]
         print(f"{name}: {ROWS} rows in {seconds:.1f} s, {len(asked)} requests, {usage['questions']} questions")
-        return Finished(finished.cells, finished.manifest, Counter(asked), seconds)
+        return Finished(finished.cells, finished.manifest, Counter(asked), seconds, said)
 
-    def _start(self, name: str, file: Path) -> None:
+    def _start(self, name: str, file: Path) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "rag_assay", "run", str(file)],
             env=self.environment | {"ASSAY_HOME": str(self.folder / f"{name}.home")},
@@ -151,11 +153,13 @@ class Runs:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        return done.stderr
 
-    def _evaluate(self, name: str, file: Path) -> None:
+    def _evaluate(self, name: str, file: Path) -> str:
         with use_stub(), pytest.MonkeyPatch.context() as patch:
             patch.setenv("ASSAY_HOME", str(self.folder / f"{name}.home"))
             run_evaluation(load_config(file))
+        return ""
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +240,12 @@ def test_engines_give_the_scores_of_threads(engine: str, plain: Finished, reques
     assert run.asked == plain.asked
     assert max(run.asked.values()) == 1
     assert run.questions == plain.questions
+
+
+@on_clusters
+def test_the_workers_of_dask_end_before_they_are_killed(on_dask: Finished) -> None:
+    assert on_dask.said
+    assert "killing" not in on_dask.said
 
 
 @on_clusters
