@@ -26,10 +26,11 @@ from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
-from metric_core.errors import ConfigError, FailedCellsError
+from metric_core.errors import ConfigError, FailedCellsError, RunFolderError
 from metric_core.records import Direction
 from tasks.documents.blocks import Line, own
 from tasks.documents.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
+from tasks.documents.timestamps import format_timestamp
 from tasks.findings.finding import RunRecords
 from tasks.findings.table import blocks_of, cautions_of, lines_of
 from tasks.opening.run_models import open_early, preload
@@ -77,6 +78,8 @@ def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False, exam
         config = config.model_copy(update={"source": str(write_examples(EXAMPLES))})
     plan = plan_run(config)
     open_judges(plan)
+    if not as_json:
+        _name_replaced_run(plan.folder.out)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     load_models(plan.models, starting)
@@ -99,6 +102,16 @@ def print_despite_failed_cells(as_json: bool, verbose: bool) -> Iterator[None]:
 
         print_evaluation(Evaluation.from_folder(error.folder), as_json, verbose)
         raise
+
+
+def _name_replaced_run(out: str | None) -> None:
+    """Print which finished run is in the folder until this one replaces it."""
+    if out is None:
+        return
+    folder = RunFolder.from_option(out)
+    with suppress(RunFolderError):
+        created = format_timestamp(folder.read_finished_record().created)
+        stderr.print(f"replaces the run of {created} in {shorten_path(folder.path)}")
 
 
 def open_judges(plan: RunPlan) -> None:

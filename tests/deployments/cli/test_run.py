@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.documents.timestamps import format_timestamp
 from tests.deployments.cli.conftest import Outcome
 from tests.sharing import ensure_local_server
 
@@ -80,6 +81,17 @@ def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(
     assert (tmp_path / "run" / "scores.parquet").read_bytes() == scores
     assert json.loads(again.stdout)["usage"]["requests"] == 0
     assert again.stderr.split() == []
+
+
+def test_a_run_into_the_folder_of_another_names_it(assay: Assay, tmp_path: Path) -> None:
+    options = ("run", str(EXAMPLE), "--limit", "2", "-m", "string_similarity", "--out", str(tmp_path / "run"))
+    first = assay(*options)
+    assert (first.code, "replaces" in first.err) == (0, False), first.err
+    created = json.loads((tmp_path / "run" / "run.json").read_text())["created"]
+    again = assay(*options)
+    assert f"replaces the run of {format_timestamp(created)} in " in " ".join(again.err.split())
+    assert again.code == 0
+    assert "replaces" not in assay(*options, "--json").err
 
 
 def test_json_is_all_that_machines_get(assay: Assay, tmp_path: Path) -> None:
