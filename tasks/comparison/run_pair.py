@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from metric_core.errors import ConfigError
 from metric_core.records import Score, Status
-from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slices import RowSlices, divide_rows
 from tasks.options.grouping_options import Traffic
@@ -109,19 +108,46 @@ class RunRows:
             names = pa.array([self.keys[row_id] for row_id in shard[ROW_ID].to_pylist()], pa.string())
             yield shard.set_column(shard.column_names.index(ROW_ID), shard.schema.field(ROW_ID), names)
 
+    def read_scores(self) -> "ScoreTable":
+        """Read the scores of the run."""
+        return ScoreTable(self.run.scores(), self.keys)
+
     def cells(self) -> dict[str, dict[str, Score]]:
         """Return a mapping from metric to a mapping from row name to score; the scores have no reasons."""
-        table = self.run.rows(Stage.AGGREGATION, self.keys)
+        scores = self.read_scores()
+        return {metric: scores.cells(metric) for metric in scores.metrics}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ScoreTable:
+    """The scores of a run, in a tenth of the memory of their mappings.
+
+    Args:
+        table: Row id, metric, status, value and label of each cell.
+        keys: Mapping from row id to the name of the row.
+    """
+
+    table: pa.Table
+    keys: Mapping[str, str]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Keys of the metrics, in the order of the table."""
+        found: list[str] = self.table["metric"].unique().to_pylist()
+        return found
+
+    def cells(self, metric: str) -> dict[str, Score]:
+        """Return a mapping from row name to the score of a metric, without its reason; equal scores are one object."""
+        part = self.table.filter(pc.equal(self.table["metric"], metric))
+        status, label = (part[name].cast(pa.string()).to_pylist() for name in ("status", "label"))
         shared: dict[tuple[Any, ...], Score] = {}
-        scores: dict[str, dict[str, Score]] = {}
-        for metric in table["metric"].unique().to_pylist():
-            part = table.filter(pc.equal(table["metric"], metric))
-            columns = [part[name].to_pylist() for name in ("status", "value", "label")]
-            rows = scores.setdefault(metric, {})
-            for row_id, cell in zip(part[ROW_ID].to_pylist(), zip(*columns, strict=True), strict=True):
-                if cell not in shared:
-                    shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
-                rows[self.keys[row_id]] = shared[cell]
+        scores = {}
+        cells = zip(status, part["value"].to_pylist(), label, strict=True)
+        for row_id, cell in zip(part[ROW_ID].to_pylist(), cells, strict=True):
+            if cell not in shared:
+                shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
+            if row_id in self.keys:
+                scores[self.keys[row_id]] = shared[cell]
         return scores
 
 
@@ -164,22 +190,23 @@ class RunPair:
 
     def columns(self) -> tuple[ScoreColumns, ...]:
         """Return the cells of every metric that either run has, in the order of the second run, then of the first."""
-        after = self.b.cells()
-        before = self.a.cells() if self.a is not None else {}
-        metrics = {**_metrics(self.a.run if self.a is not None else None), **_metrics(self.b.run)}
-        order = [*_metrics(self.b.run), *(key for key in metrics if key not in after)]
-        return tuple(
-            ScoreColumns(
+        return tuple(self.iterate_columns())
+
+    def iterate_columns(self) -> Iterator[ScoreColumns]:
+        """Yield what `columns` returns, with the cells of one metric in memory at a time."""
+        after = self.b.read_scores()
+        before = None if self.a is None else self.a.read_scores()
+        own, earlier = _metrics(self.b.run), _metrics(None if self.a is None else self.a.run)
+        for metric, record in (own | {key: each for key, each in earlier.items() if key not in own}).items():
+            yield ScoreColumns(
                 metric=metric,
-                direction=metrics[metric].direction,
-                a=before.get(metric, {}),
-                b=after.get(metric, {}),
+                direction=record.direction,
+                a={} if before is None else before.cells(metric),
+                b=after.cells(metric),
                 groups=self.b.groups if self.is_grouped else None,
-                bounds=metrics[metric].bounds,
+                bounds=record.bounds,
                 weights=self.b.weights,
             )
-            for metric in dict.fromkeys(order)
-        )
 
     def changes(self) -> RowChanges:
         """Return the changes of the rows from the first run to the second."""

@@ -52,7 +52,7 @@ def _compare(pair: RunPair, before: RecordedRun) -> KeptQuestions:
 
 def _figures(pair: RunPair, left_out: set[str]) -> Iterator[tuple[str, list[float]]]:
     """Yield the means of metrics, and the figures of findings, in both runs without some rows."""
-    for column in pair.columns():
+    for column in pair.iterate_columns():
         a, b = ({row: cell for row, cell in cells.items() if row not in left_out} for cells in (column.a, column.b))
         pairs = pair_scores(replace(column, a=a, b=b)).pairs
         for each in pairs:
