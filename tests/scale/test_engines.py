@@ -74,7 +74,7 @@ class Finished:
         manifest: Content of run.json.
         asked: Number of requests per prompt that the judge server received.
         seconds: Duration of the process.
-        said: What the process wrote to its standard error.
+        said: Text that the process wrote to its standard error.
     """
 
     cells: Cells
