@@ -1,6 +1,6 @@
 """Measure how often intervals, limits and tests of scores are right, in worlds whose truth is known.
 
-    PYTHONPATH=. python benchmarks/coverage.py [--runs 1000] [--write]
+    python -m benchmarks.coverage [--runs 1000] [--write]
 
 Prints Markdown tables of the measured share of runs, and the average width. `--write` also puts them into
 `benchmarks/results/runs.md`. Takes some minutes.

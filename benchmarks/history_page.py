@@ -1,6 +1,6 @@
 """Measure the history of 1,000 simulated runs: recording, rebuilding, the size of the page, and how fast it opens.
 
-    python benchmarks/history_page.py [--runs N] [--page FILE] [--pictures FOLDER]
+    python -m benchmarks.history_page [--runs N] [--slices N] [--page FILE] [--no-browser]
 
 The run folders are real files with the metrics of a default evaluation. The page opens in the Chromium of the browser
 tests; the time is that of `load`, after the script has drawn all charts.
@@ -30,6 +30,7 @@ from tasks.history.incident import IncidentFinding
 from tasks.history.recorded_run import RecordedRun, missed_run_id
 from tasks.reports.history.history_page import write_history_page
 from tasks.rows.records import build_table
+from tests.run_records import distribution_json, metric_json, record_json
 
 NAME = "handbook-nightly"
 START = datetime(2023, 3, 1, 4, 30, tzinfo=UTC)
@@ -72,7 +73,7 @@ def write_runs(root: Path, count: int, slices: int = 0) -> None:
             table = build_table(Stage.SAMPLES, rows)
             pq.write_table(table, folder / "stages" / "samples.parquet")
             (folder / "report.html").write_text("<!doctype html><title>A report</title>", encoding="utf-8")
-        (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+        (folder / "run.json").write_text(json.dumps(record_json(manifest)), encoding="utf-8")
 
 
 def night_content(
@@ -152,14 +153,11 @@ def _metric(key: str, share: float, numbers: random.Random, *, lowered: bool) ->
     half = 1.96 * math.sqrt(mean * (1 - mean) / ROWS) * 0.8
     failed = round(ROWS * (0.2 if 0.3 < share < 0.31 else 0.004 * numbers.random()))
     undefined = round(ROWS * 0.03) if key == "context_entity_recall" else 0
-    return {
-        "metric": key,
-        "direction": direction,
-        "scored": ROWS - failed - undefined,
-        "undefined": undefined,
-        "failed": failed,
-        "distribution": {"mean": mean, "interval": {"low": mean - half, "high": mean + half}, "deviation": 0.3},
-    }
+    scored = ROWS - failed - undefined
+    interval = {"low": mean - half, "high": mean + half}
+    distribution = distribution_json(mean, count=scored, interval=interval, deviation=0.3)
+    counts = {"scored": scored, "undefined": undefined, "failed": failed}
+    return metric_json(key, direction=direction, distribution=distribution, **counts)
 
 
 def _slices(metrics: list[dict[str, Any]], count: int, numbers: random.Random) -> dict[str, Any]:
@@ -172,7 +170,8 @@ def _slices(metrics: list[dict[str, Any]], count: int, numbers: random.Random) -
             mean = min(0.99, max(0.01, metric["distribution"]["mean"] - 0.02 * place + numbers.gauss(0, 0.01)))
             half = 1.96 * math.sqrt(mean * (1 - mean) / rows)
             interval = {"low": max(0.0, mean - half), "high": min(1.0, mean + half)}
-            entries.append(metric | {"scored": rows, "distribution": {"mean": mean, "interval": interval}})
+            distribution = distribution_json(mean, count=rows, interval=interval)
+            entries.append(metric | {"scored": rows, "distribution": distribution})
         found.append({"value": language, "rows": rows, "is_small": rows < 30, "metrics": entries})
     return {"column": "language", "values": count, "merged": 0, "slices": found}
 
@@ -237,6 +236,7 @@ def main() -> None:
         catalogue = Catalogue(str(Path(temporary) / "history.db"))
         started = time.perf_counter()
         report = catalogue.rebuild([root])
+        assert not report.skipped, report.skipped[0].problem
         rebuilt = time.perf_counter() - started
         record_missed(catalogue, options.runs)
         open_incidents(catalogue, options.runs)

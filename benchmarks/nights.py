@@ -1,6 +1,6 @@
 """Measure alarms in simulated years of nights: how often they are false, how soon they report a drop.
 
-    PYTHONPATH=. python benchmarks/nights.py [--years 200] [--only TEXT] [--write]
+    python -m benchmarks.nights [--years 200] [--only TEXT] [--write]
 
 A year is an evaluation of a few hundred questions every night, compared with one accepted run. The simulated system
 gives some questions another answer every night, and so did the accepted run. A scripted judge knows which claims are

@@ -106,7 +106,7 @@ def compare(
     """Compare two runs row by row, or check a run against a gate.
 
     Exit codes with --gate: 0 passed, 10 failed, 11 inconclusive, 12 refused because
-    the runs are not like for like. docs/compare.md explains the numbers, docs/gates.md gate files.
+    the runs are not like for like. `assay docs compare` explains the numbers, `assay docs gates` gate files.
     """
     if junit is not None and gate is None:
         raise ConfigError("--junit writes the rules of a gate: name a gate file with --gate")

@@ -50,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: assay run answers.jsonl. Every command has a --help; docs/cli.md lists the exit codes.",
+    epilog="Start with: assay run answers.jsonl. `assay docs cli` lists the exit codes; every command has a --help.",
 )
 
 

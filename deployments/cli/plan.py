@@ -151,7 +151,7 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
         return
     share = format_percent(tally.cached_tokens / (tally.prompt_tokens or 1))
     yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
-    yield 'If the server computes or bills these in full, the prompts of language "en-short" cost less (docs/cost.md).'
+    yield 'If the server computes or bills these in full, prompts of language "en-short" cost less (`assay docs cost`).'
     if rates is None or forecast.seconds is None:
         why = forecast.unknown_runs or "no recorded run has asked this judge"
         yield f"The time is not known: {why.removesuffix('.')}; --rates gives its tokens per second."

@@ -85,7 +85,7 @@ def check(
     """Say what a rebuilt index lost, doubled or damaged.
 
     Exit codes: 0 within the limits, 10 beyond them. The limits are those of deploy.index_limits, of --max, or the
-    default ones. docs/index-check.md explains the findings.
+    default ones. `assay docs index-check` explains the findings.
     """
     options = load_config(config)
     redaction = None if options.redact is None else Redaction(options.redact).text

@@ -4,12 +4,12 @@ from tasks.plugins.installed_verb import InstalledVerb
 
 COMPARE = InstalledVerb(
     "With three or more runs (`assay compare A B C --html many.html`): which may be the best, at what cost. "
-    "docs/compare-many.md explains it.",
+    "`assay docs compare-many` explains it.",
     "deployments.many_runs.compare_verb:app",
 )
 MATRIX = InstalledVerb(
     "With `--matrix matrix.toml`: evaluate every combination of the values in its table [axes], and compare the runs. "
-    "docs/compare-many.md explains it.",
+    "`assay docs compare-many` explains it.",
     "deployments.many_runs.matrix_verb:app",
     keeps_work=True,
 )

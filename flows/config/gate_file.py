@@ -307,7 +307,7 @@ def load_gate(path: Path) -> GateSettings:
     try:
         options = read_options(path, "the gate file", "TOML")
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no gate file {path}. docs/gates.md says how to write one.") from error
+        raise ConfigError(f"there is no gate file {path}. `assay docs gates` says how to write one.") from error
     return parse_gate(options, f"the gate file {path}")
 
 

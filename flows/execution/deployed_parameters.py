@@ -118,7 +118,7 @@ def choose_parameters(
         since = "The deployment has changed since the run was created. " if run.is_outdated else ""
         raise ConfigError(
             f"a run of the deployment {run.deployment} cannot set {names}: {why}. {since}Leave it out, or change the "
-            "configuration and deploy it again. docs/deployments.md lists what a run may choose."
+            "configuration and deploy it again. `assay docs deployments` lists what a run may choose."
         )
     return merged
 

@@ -55,7 +55,7 @@ def _table(table: Table, title: str) -> Markup:
         name = Markup('<th scope="row" role="rowheader">{}</th>').format(_text(first))
         rows.append(Markup('<tr role="row">{}{}</tr>').format(name, Markup("").join(cells)))
     return Markup(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="document" role="table">'
+        '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="document stacked" role="table">'
         '<thead role="rowgroup"><tr role="row">{}</tr></thead><tbody role="rowgroup">{}</tbody></table></div>'
     ).format(
         title or ", ".join(column.heading for column in table.columns),

@@ -137,7 +137,7 @@ def _sentence(found: HopCounts) -> str:
     count = found.known or found.rows
     rows = f"{count:,} row{'' if count == 1 else 's'} with several retrievals"
     if not found.known:
-        return f"{rows}; what each had to find is not known (docs/hops.md)"
+        return f"{rows}; what each had to find is not known (`assay docs hops`)"
     by = [f"by retrieval {number} in {hop.lost:,}" for number, hop in enumerate(found.hops, start=1) if hop.lost]
     return f"of {rows}, {found.lost:,} lost what the answer needed{', first ' if by else ''}{', '.join(by)}"
 

@@ -75,5 +75,5 @@ def _read(path: Path) -> Profile:
             for each in error.errors()
         )
         raise ConfigError(
-            f"the profile {path} is not valid: {problems}. See docs/judge-servers.md for its format"
+            f"the profile {path} is not valid: {problems}. `assay docs judge-servers` shows its format"
         ) from error

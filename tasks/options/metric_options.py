@@ -94,7 +94,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions, affects_scores=True):
                 metavar="METRIC,...",
                 repeats=True,
                 help="Metrics, comma-separated, parameters in parentheses: "
-                "faithfulness,noise_sensitivity(mode=irrelevant). Default: all that the data and the judge allow.",
+                "faithfulness,hit_rate(k=5). Default: all that the data and the judge allow.",
             ),
         ),
     ] = None

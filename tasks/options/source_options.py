@@ -121,7 +121,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_sco
                 long="--column-map",
                 metavar="DATA=SAMPLE,...",
                 repeats=True,
-                help="Columns by other names, or paths: prompt=user_input,'outputs.docs[*].text=retrieved_contexts'.",
+                help="Columns by other names, or paths to them: prompt=user_input, 'docs[*].text=retrieved_contexts'.",
             ),
             examples=[{"prompt": "user_input"}],
         ),

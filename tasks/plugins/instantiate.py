@@ -163,7 +163,7 @@ def _missing_members(group: Group, obj: Any) -> list[str]:
 
 def _missing_error(group: Group, name: str, obj: Any) -> PluginError:
     kind, missing = type(obj).__name__, ", ".join(_missing_members(group, obj))
-    return PluginError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
+    return PluginError(f"{name} gives an object of type {kind}, which lacks {missing}; see `assay docs extending`")
 
 
 def _check_methods(group: Group, name: str, obj: Any) -> None:
@@ -186,5 +186,6 @@ def _check_methods(group: Group, name: str, obj: Any) -> None:
             signature.bind(*arguments)
         except TypeError as error:
             raise PluginError(
-                f"{name}: {member}{signature} cannot be called as {member}({wanted}): {error}; see docs/extending.md"
+                f"{name}: {member}{signature} cannot be called as {member}({wanted}): {error}; "
+                "see `assay docs extending`"
             ) from error

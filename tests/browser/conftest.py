@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 OpenPage = Callable[..., "Page"]
 
 
+def cut_off(page: "Page", tables: str) -> list[str]:
+    """Return the texts of cells that are shown only after scrolling sideways."""
+    cells = ", ".join(f":is({tables}) {cell}" for cell in ("tbody th", "tbody td"))
+    found: list[str] = page.locator(cells).evaluate_all(
+        "(cells) => cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth)"
+        ".map((cell) => cell.innerText)"
+    )
+    return found
+
+
 @pytest.fixture(scope="package")
 def launching() -> dict[str, Any]:
     """Return the arguments with which Playwright starts a headless Chromium."""

@@ -82,7 +82,8 @@ def _write_history(folder: Path) -> None:
     """Write the page of a year of simulated nights, because the examples have no history."""
     history.write_runs(folder / "nights", 365)
     catalogue = Catalogue(str(folder / "history.db"))
-    catalogue.rebuild([folder / "nights"])
+    report = catalogue.rebuild([folder / "nights"])
+    assert not report.skipped, report.skipped[0].problem
     history.record_missed(catalogue, 365)
     history.open_incidents(catalogue, 365)
     write_history_page(catalogue, history.NAME, folder / "history.html")

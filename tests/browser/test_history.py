@@ -9,7 +9,7 @@ import pytest
 from tasks.history.availability import measure_availability
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import link_pages
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, cut_off
 from tests.tasks.history.recorded import METRICS, month, nights, open_incident, rebuilt
 from tests.tasks.reports.folders import ATTACK
 
@@ -259,3 +259,12 @@ def test_axe_finds_no_violation(
     violations = axe.Axe().run(page).response["violations"]
     assert [(found["impact"], found["id"], found["nodes"][0]["html"]) for found in violations] == []
     assert overflow(page) <= 0
+    assert cut_off(page, ".runs-table, .compared-table") == []
+
+
+def test_a_narrow_screen_names_the_bars_over_time(open_page: OpenPage, month_page: Path) -> None:
+    names = open_page(month_page, width=390).locator(".lane-names")
+    assert names.is_visible()
+    assert names.locator("span").all_inner_texts() == ["outcome", "incidents"]
+    before = names.evaluate("(node) => getComputedStyle(node, '::before').content")
+    assert before == '"Bars from above: "'

@@ -238,4 +238,7 @@ def test_many_long_passages_are_shown_one_row_at_a_time(
     for number in range(1, 6):
         assert progress(page) == f"{number} of 500, {number - 1} labelled"
         assert page.locator("#texts .text").count() == 4
+        page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+        bottom = page.locator("#answers button").first.evaluate("(node) => node.getBoundingClientRect().bottom")
+        assert 0 < bottom <= 900  # of the window: the answers stay in sight beside the longest text
         page.keyboard.press("y")

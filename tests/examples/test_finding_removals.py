@@ -189,7 +189,7 @@ def test_only_findings_that_say_so_and_the_tables_import_a_room() -> None:
 def test_without_all_findings_the_example_is_evaluated(server_home: Path, tmp_path: Path) -> None:
     copy = copy_without_findings(ROOMS, tmp_path / "copy")
     printed = check_that_the_rest_works(copy, server_home, tmp_path / "run")
-    assert "judged by" not in printed
+    assert "\njudge: " not in printed
 
 
 @pytest.mark.served

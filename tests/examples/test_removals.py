@@ -143,6 +143,7 @@ ROOMS = {
     "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
     "label-studio": Room(("tasks/label_studio", "deployments/label_studio"), ("verbs.label-studio",)),
     "github": Room(("deployments/github",)),
+    "documentation": Room(("deployments/documentation",), ("verbs.docs",)),
 }
 
 SHARED_TESTS = {

@@ -54,7 +54,7 @@ MIN_FREE_BYTES = 2 * 1024**3
 FEW_ROWS = 10
 """Rows from which the duration of a run is estimated."""
 
-_JUDGE_ADVICE = "start the server, or correct the URL or the model; see docs/judge-servers.md"
+_JUDGE_ADVICE = "start the server, or correct the URL or the model; see `assay docs judge-servers`"
 _REINSTALL = "reinstall rag-assay with pip"
 
 
@@ -248,7 +248,7 @@ def _check_features(features: object, judge: str) -> Iterator[DoctorCheck]:
         weak.append("log-probabilities")
     level = Level.WARNING if weak else Level.OK
     advice = (
-        f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see docs/judge-servers.md"
+        f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see `assay docs judge-servers`"
         if weak
         else None
     )

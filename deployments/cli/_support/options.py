@@ -48,7 +48,7 @@ _NO_FIELDS = ("config", "home", "model")
 _OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
 """Prefixes of variables that only single verbs read."""
 
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def by_option(variable: str) -> Any:

@@ -11,7 +11,7 @@ from tasks.findings.table import findings_of
 def judged_by(run: RunRecords) -> Iterator[str]:
     """Yield the name of the judge, and whether it is calibrated."""
     if (judge := judge_line(run.record)) is not None:
-        yield f"judged by {judge} (docs/judge.md)"
+        yield f"judge: {judge} (assay docs judge)"  # at most 80 columns
 
 
 def judge_details(run: RunRecords) -> Iterator[str]:

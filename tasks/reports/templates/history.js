@@ -591,7 +591,7 @@ function drawer() {
       base >= 0 && base !== p ? button(`Compare with baseline, ${at("day", DATA.time[base])}`, base) : null,
       p > 0 && previous >= 0 ? button("Compare with previous", previous) : null,
       COUNT > 1 ? h("button", { type: "button", class: "button", "aria-pressed": view.picking ? "true" : "false", onclick: () => { view.picking = !view.picking; drawer(); } }, view.picking ? "Click the other run …" : "Compare with …") : null,
-      h("button", { type: "button", class: "button", "aria-label": "Close", onclick: () => { view.picked = null; view.picking = false; drawer(); mark(); } }, "×"),
+      h("button", { type: "button", class: "button close", "aria-label": "Close", onclick: () => { view.picked = null; view.picking = false; drawer(); mark(); } }, "×"),
     ),
   );
 }
@@ -643,11 +643,17 @@ function comparisonTable(metrics, a, b) {
     const [before, after] = [meanOf(metric, a), meanOf(metric, b)];
     return before === null || after === null ? "–" : `${after >= before ? "+" : "−"}${decimal(Math.abs(after - before), 3)}`;
   };
-  const head = ["Metric", "A", "B", "B − A", ""].map((text, i) => h("th", { scope: "col", class: i && i < 4 ? "right" : null }, text || hidden("Means and intervals of both")));
+  const head = ["Metric", "A", "B", "B − A", ""].map((text, i) => h("th", { scope: "col", role: "columnheader", class: i && i < 4 ? "right" : null }, text || hidden("Means and intervals of both")));
   const rows = metrics.map((metric) =>
-    h("tr", {}, h("th", { scope: "row" }, split(metric.key), metric.direction === "lower" && " ↓"), h("td", { class: "right" }, cell(metric, a)), h("td", { class: "right" }, cell(metric, b)), h("td", { class: "right" }, difference(metric)), h("td", {}, bothDrawn(metric, a, b))),
+    h(
+      "tr",
+      { role: "row" },
+      h("th", { scope: "row", role: "rowheader" }, split(metric.key), metric.direction === "lower" && " ↓"),
+      [["A", cell(metric, a)], ["B", cell(metric, b)], ["B − A", difference(metric)]].map(([label, content]) => h("td", { role: "cell", class: "right", "data-label": label }, content)),
+      h("td", { role: "cell" }, bothDrawn(metric, a, b)),
+    ),
   );
-  return h("table", { class: "plain compared-table" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
+  return h("table", { class: "plain stacked compared-table", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), h("tbody", { role: "rowgroup" }, rows));
 }
 
 function bothDrawn(metric, a, b) {
@@ -709,12 +715,12 @@ function runRow(p) {
   const said = [DATA.message[p], ...events].filter(Boolean);
   const row = h(
     "tr",
-    { "data-place": String(p), class: p === view.picked ? "chosen" : null },
-    h("th", { scope: "row" }, timeOf(p), toneOf(p) === 6 && h("span", { class: "muted" }, " due")),
-    h("td", {}, badge(p)),
-    h("td", { class: "right" }, DATA.ended[p] ? DATA.rows[p].toLocaleString("en") : "–"),
-    h("td", { class: "what" }, said.map((text) => h("p", { class: "about" }, bdi(text)))),
-    h("td", { class: "doing" }, reportLink(p, ""), COUNT > 1 && [" · ", h("button", { type: "button", class: "link", "aria-label": `Select the run of ${timeOf(p)}`, onclick: () => pick(p) }, "Compare")]),
+    { "data-place": String(p), role: "row", class: p === view.picked ? "chosen" : null },
+    h("th", { scope: "row", role: "rowheader" }, timeOf(p), toneOf(p) === 6 && h("span", { class: "muted" }, " due")),
+    h("td", { role: "cell" }, badge(p)),
+    h("td", { role: "cell", class: "right", "data-label": "rows" }, DATA.ended[p] ? DATA.rows[p].toLocaleString("en") : "–"),
+    h("td", { role: "cell", class: "what" }, said.map((text) => h("p", { class: "about" }, bdi(text)))),
+    h("td", { role: "cell", class: "doing" }, reportLink(p, ""), COUNT > 1 && [" · ", h("button", { type: "button", class: "link", "aria-label": `Select the run of ${timeOf(p)}`, onclick: () => pick(p) }, "Compare")]),
   );
   return row;
 }

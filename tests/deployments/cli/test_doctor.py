@@ -64,7 +64,7 @@ def test_unreachable_judge_is_a_problem_with_advice(assay: Assay) -> None:
     judge = by_name(outcome)["judge"]
     assert judge["level"] == "problem"
     assert "cannot be reached" in judge["found"]
-    assert "docs/judge-servers.md" in judge["advice"]
+    assert "`assay docs judge-servers`" in judge["advice"]
 
 
 def test_a_measured_judge_says_how_long_a_row_takes(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,17 @@ def cells(run: str) -> dict[tuple[int, str], Any]:
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_stub", "example")
+def test_the_metric_of_the_first_page_counts_words(assay: Callable[[str], None], tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "start" / "extending-it.md").read_text(encoding="utf-8")
+    (_, code), (_, command) = BLOCK.findall(page)
+    (tmp_path / "house.py").write_text(code, encoding="utf-8")
+    assay(f"{command.strip()} --out runs/words")
+    assert [cells("runs/words")[row, "response_length"] for row in (0, 1)] == [8, 9]
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.usefixtures("prefect_stub", "example")
 def test_the_commands_of_the_page_give_the_documented_results(
     assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -95,8 +95,8 @@ def _find_route(profile: Profile, served: ServedModel) -> Profile:
         found.append(f"/v1/{route}: {reply.message if verdict is None else verdict.reply}")
     raise UnusableError(
         f"no endpoint of the server gives the probability of yes to a question about a text ({'; '.join(found)}). "
-        "Serve the model with a server that has one (docs/judge-servers.md names them), or ask it as a chat model, "
-        f"without the profile {profile.name}"
+        "Serve the model with a server that has one (`assay docs judge-servers` names them), or ask it as a chat "
+        f"model, without the profile {profile.name}"
     )
 
 

@@ -71,5 +71,6 @@ def test_the_judge_is_named_on_a_terminal_with_its_note_among_the_details() -> N
     note = "It sees missing facts, not subtle distortions."
     record = make_record(judge={"backend": "builtin", "model": "m", "revision": "1", "note": note})
     run = RunRecords(record, RunSummary.model_validate({"rows": 1, "metrics": []}), Path("run"))
-    assert list(judged_by(run)) == ["judged by the built-in judge (no language model), not calibrated (docs/judge.md)"]
+    said = "judge: the built-in judge (no language model), not calibrated (assay docs judge)"
+    assert list(judged_by(run)) == [said]
     assert next(judge_details(run)) == note

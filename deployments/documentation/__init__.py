@@ -1,0 +1,1 @@
+"""The verb `docs`: the pages of the documentation, which the wheel brings along."""
