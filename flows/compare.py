@@ -13,6 +13,7 @@ from flows.publishing.artifacts import COMPARISON_ARTIFACT
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
+from tasks.comparison.row_matching import match_by_questions
 from tasks.comparison.run_pair import Matching
 from tasks.options.settings import Settings
 from tasks.prefect_support.patience import crash_without_server
@@ -64,13 +65,14 @@ def compare(comparison: Comparison) -> State[str]:
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
+    baseline, run = Path(comparison.baseline), Path(comparison.run)
     options = CompareOptions(
         gate=comparison.gate,
-        matching=Matching(comparison.match, comparison.by, comparison.slices),
+        matching=match_by_questions(Matching(comparison.match, comparison.by, comparison.slices), baseline, run),
         seed=comparison.seed,
         allow_different=comparison.allow_different,
     )
-    result = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
+    result = compare_runs(baseline, run, options)
     text = comparison_markdown(result)
     create_markdown_artifact(
         text, key=COMPARISON_ARTIFACT, description=f"{comparison.run} compared with {comparison.baseline}"

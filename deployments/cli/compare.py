@@ -14,6 +14,7 @@ from flows.config.gate_file import load_gate
 from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.resampling import SEED
+from tasks.comparison.row_matching import match_by_questions
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_document import comparison_document, comparison_markdown
@@ -53,7 +54,9 @@ By = Annotated[str | None, by_option("ASSAY_COMPARE_BY")]
 Slices = Annotated[list[str] | None, slice_option("ASSAY_COMPARE_SLICE")]
 Match = Annotated[
     str | None,
-    typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column to match rows by. Default: their ids."),
+    typer.Option(
+        "--match", envvar="ASSAY_COMPARE_MATCH", help="Column to match rows by. Default: id, or the question."
+    ),
 ]
 Seed = Annotated[int | None, seed_option("ASSAY_COMPARE_SEED")]
 Top = Annotated[
@@ -118,7 +121,7 @@ def compare(
         check_file(path, "the comparison", RunFolderError)
     options = CompareOptions(
         gate=None if gate is None else load_gate(gate),
-        matching=Matching(match, by, split_names(slices)),
+        matching=match_by_questions(Matching(match, by, split_names(slices)), a, b),
         seed=SEED if seed is None else seed,
         top=top,
         allow_different=allow_different,

@@ -23,6 +23,8 @@ from deployments.web.http_guard import Guard
 from deployments.web.http_server import HttpServer, open_server
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import AssayError, RunFolderError
+from tasks.comparison.row_matching import match_by_questions
+from tasks.comparison.run_pair import Matching
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
 from tasks.history.standings import read_standings
@@ -121,7 +123,7 @@ def _holds(folder: Path, run_id: str) -> bool:
 
 def _compare(a: Path, b: Path, run_ids: tuple[str, str]) -> str:
     del run_ids  # part of the key only: a folder may be written again by another run
-    return comparison_page(compare_runs(a, b, CompareOptions()))
+    return comparison_page(compare_runs(a, b, CompareOptions(matching=match_by_questions(Matching(), a, b))))
 
 
 def _list_names(names: list[str]) -> str:

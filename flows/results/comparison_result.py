@@ -6,6 +6,7 @@ from pathlib import Path
 from flows.config.gate_file import load_gate
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from flows.results.run_result import RunResult
+from tasks.comparison.row_matching import match_by_questions
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.documents.comparison.comparison_table import metrics_table
@@ -67,15 +68,16 @@ def compare(  # noqa: PLR0913 one keyword per option of a comparison
         run: The run, or its run folder.
         gate: Gate file to check the run against.
         by: Cluster column: rows that share a value are resampled together.
-        match: Column by which rows are matched; default their ids.
+        match: Column by which rows are matched; default their ids, or their questions if ids are digests of content.
         slices: Columns that divide the rows into slices; default those of the run.
 
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    matching = Matching(match, by, tuple(slices))
+    folders = folder_of(baseline), folder_of(run)
+    matching = match_by_questions(Matching(match, by, tuple(slices)), *folders)
     options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=matching)
-    return ComparisonResult(compare_runs(folder_of(baseline), folder_of(run), options))
+    return ComparisonResult(compare_runs(*folders, options))
 
 
 def folder_of(run: RunResult | str | Path) -> Path:

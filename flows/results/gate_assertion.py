@@ -9,6 +9,7 @@ from flows.results.comparison_result import ComparisonResult, folder_of
 from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results.run_result import RunResult
 from metric_core.gates.rules import GateResult, Outcome
+from tasks.comparison.row_matching import match_by_questions
 from tasks.comparison.run_pair import Matching
 from tasks.documents.comparison.comparison_words import check_facts
 from tasks.runtime.short_tracebacks import shortens_tracebacks
@@ -37,7 +38,8 @@ def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
         gate: Path of a gate file, short rules, or the content of a gate file.
         baseline: Run that rules about a regression compare with, or its run folder.
         by: Cluster column: rows that share a value are resampled together. Default: that of the run.
-        match: Column by which rows are matched with those of the baseline. Default: their ids.
+        match: Column by which rows are matched with those of the baseline. Default: their ids, or their
+            questions if ids are digests of content.
         slices: Columns that divide the rows into slices. Default: those of the run.
         allow_different: Apply rules about a regression to runs that are not like for like.
 
@@ -50,11 +52,10 @@ def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
         AssayError: Anything else that the user can fix; the message says how.
     """
     __tracebackhide__ = True  # pytest shows the line of the test instead of this one
-    options = CompareOptions(
-        gate=_read(gate), matching=Matching(match, by, tuple(slices)), allow_different=allow_different
-    )
-    folder = folder_of(run)
-    found = apply_gate(folder, options) if baseline is None else compare_runs(folder_of(baseline), folder, options)
+    folder, before = folder_of(run), None if baseline is None else folder_of(baseline)
+    matching = match_by_questions(Matching(match, by, tuple(slices)), before, folder)
+    options = CompareOptions(gate=_read(gate), matching=matching, allow_different=allow_different)
+    found = apply_gate(folder, options) if before is None else compare_runs(before, folder, options)
     if found.gate is not None and found.gate.outcome is not Outcome.PASSED:
         raise AssertionError(describe_gate(found.gate, folder))
     return ComparisonResult(found)

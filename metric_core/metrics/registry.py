@@ -110,25 +110,27 @@ METRICS: dict[str, Metric] = {
 _BY_ANY_NAME: dict[str, Metric] = {
     name: metric for metric in METRICS.values() for name in (metric.name, *metric.aliases)
 }
+_BY_LETTERS: dict[str, Metric] = {name.replace("_", ""): metric for name, metric in _BY_ANY_NAME.items()}
 
 
 def resolve(name: str) -> Metric:
-    """Return the metric with a name or alias, ignoring case; hyphens count as underscores.
+    """Return the metric with a name or alias, ignoring case, hyphens and underscores, so that names of classes count.
 
     Raises:
         UnknownMetricError: If no metric has that name.
 
-    >>> resolve("Semantic-Similarity").name
-    'answer_similarity'
+    >>> resolve("Semantic-Similarity").name, resolve("AnswerAccuracy").name
+    ('answer_similarity', 'nv_accuracy')
     >>> resolve("faithfullness")
     Traceback (most recent call last):
         ...
     metric_core.errors.UnknownMetricError: unknown metric 'faithfullness'. Did you mean faithfulness?
     """
     wanted = name.strip().casefold().replace("-", "_")
-    if wanted not in _BY_ANY_NAME:
+    letters = wanted.replace("_", "")
+    if letters not in _BY_LETTERS:
         raise UnknownMetricError(name, _suggest(wanted))
-    return _BY_ANY_NAME[wanted]
+    return _BY_LETTERS[letters]
 
 
 def _suggest(wanted: str) -> list[str]:

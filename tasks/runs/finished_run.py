@@ -1,6 +1,6 @@
 """Read a finished run for reruns and comparisons: its metrics, its rows, and the rows with failed cells."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -103,9 +103,13 @@ class FinishedRun:
             shard[column].null_count < len(shard) for shard in iterate_shards(self._path(Stage.SAMPLES), [column])
         )
 
-    def samples(self) -> Iterator[pa.Table]:
-        """Return the samples, in the shards in which they were computed."""
-        return iterate_shards(self._path(Stage.SAMPLES))
+    def samples(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Return the samples, in the shards in which they were computed.
+
+        Args:
+            columns: Columns to read; None for all.
+        """
+        return iterate_shards(self._path(Stage.SAMPLES), columns)
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """Return the rows of a stage's table that belong to these samples."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from tasks.sources.readers.bad_rows import DUPLICATE_HINT, InvalidRowError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16
+_DIGEST = re.compile(rf"[0-9a-f]{{{_DIGITS}}}(-[0-9]+)?")
 _NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS, KEY_POINTS, EVIDENCE_SPANS)
 
 
@@ -58,6 +60,15 @@ class RowIds:
             return digest
         self._repeats[digest] = count = self._repeats.get(digest, 1) + 1
         return f"{digest}-{count}"
+
+
+def is_digest(row_id: str) -> bool:
+    """Return whether an id looks like one that was derived from the content of a row.
+
+    >>> is_digest("9f86d081884c7d65"), is_digest("9f86d081884c7d65-2"), is_digest("q-17")
+    (True, True, False)
+    """
+    return _DIGEST.fullmatch(row_id) is not None
 
 
 def sample_digest(values: Mapping[str, object]) -> str:

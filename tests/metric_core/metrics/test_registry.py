@@ -1,6 +1,8 @@
 """The table of metrics: names, command-line text, the default suite, and that declarations hold together."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,18 @@ def test_names_and_aliases_are_resolved() -> None:
     ]
     for name, expected in cases:
         assert resolve(name).name == expected, (name, expected)
+
+
+def test_the_page_for_users_of_ragas_names_what_its_classes_are_here() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "start" / "from-ragas.md").read_text(encoding="utf-8")
+    rows = [
+        line.split("|")[1:3] for line in page.partition("## Names")[2].partition("\n## ")[0].splitlines() if "`" in line
+    ]
+    named = [[re.findall(r"`(\w+)", cell) for cell in row] for row in rows if len(row) == 2]
+    assert len(named) > 12
+    for classes, metrics in named:
+        found = [resolve(each).name for each in classes]
+        assert list(dict.fromkeys(found)) == metrics, classes
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
