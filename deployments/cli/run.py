@@ -16,6 +16,7 @@ from deployments.cli._support.print_document import print_document, print_lines,
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.run_lines import (
     failure_lines,
+    left_out_lines,
     reason_lines,
     unscored_line,
     usage_lines,
@@ -26,6 +27,7 @@ from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
+from metric_core.columns import REFERENCE, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, FailedCellsError, RunFolderError
 from metric_core.records import Direction
 from tasks.documents.blocks import Line, own
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     from flows.evaluate import Evaluation
 
 app = VerbGroup()
+
+_USUAL_COLUMNS = frozenset({USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS, REFERENCE})
+"""Columns of nearly all data: who lacks one should see what cannot be computed without it."""
 
 _EXAMPLES = """Examples:
 
@@ -172,6 +177,8 @@ def _run_json(evaluation: "Evaluation", record: RunRecord, summary: RunSummary) 
 def _lines(run: RunRecords) -> Iterator[str]:
     """Yield a line on each matter that every user should see, and the results of what this user asked for."""
     record, summary = run.record, run.summary
+    lacking = {each: names for each, names in record.left_out.items() if names and _USUAL_COLUMNS.issuperset(names)}
+    yield from (f"not computed, {line}" for line in left_out_lines(lacking))
     if any(metric.direction is Direction.LOWER for metric in summary.metrics):
         yield f"{LOWER_IS_BETTER} lower is better"
     yield from lines_of(run, "lines")

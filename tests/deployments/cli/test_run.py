@@ -94,6 +94,17 @@ def test_a_run_into_the_folder_of_another_names_it(assay: Assay, tmp_path: Path)
     assert "replaces" not in assay(*options, "--json").err
 
 
+def test_what_lacks_a_usual_column_is_named(assay: Assay, tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text(json.dumps({"question": "Where?", "answer": "In Delft.", "reference": "In Delft."}) + "\n")
+    done = assay("run", str(source), "--out", str(tmp_path / "run"))
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert "not computed, no retrieved_contexts: faithfulness, context_precision," in said
+    assert "relevance_judgments" not in said
+    assert "not computed" not in assay("run", str(EXAMPLE), "--limit", "2", "--out", str(tmp_path / "other")).out
+
+
 def test_json_is_all_that_machines_get(assay: Assay, tmp_path: Path) -> None:
     done = assay("run", str(EXAMPLE), "--limit", "3", "-m", "answer_similarity", "--json", "--out", str(tmp_path / "r"))
     content = json.loads(done.out)
