@@ -25,7 +25,7 @@ OF_OTHER_PROGRAMS = {
     *("--enable-prompt-tokens-details",),  # vLLM
     *("--type", "--with-healthcheck"),  # Prefect
     *("--dist",),  # pytest
-    *("--clock", "--no-batch", "--ragas-python"),  # benchmarks
+    *("--clock", "--no-batch", "--ragas-python", "--years"),  # benchmarks
 }
 """Options that pages name without the program that has them."""
 OTHER_TABLES = {"project", "form", "absolute", "regression", "axes"}
