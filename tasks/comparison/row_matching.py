@@ -18,7 +18,7 @@ def match_by_questions(matching: Matching, *folders: Path | None) -> Matching:
     with ids of its own, or in which a question is missing or asked twice, is matched by its ids.
 
     Args:
-        matching: What the user says about it; a column that is named stays.
+        matching: Columns that the user names; one for matching stays.
         folders: Run folders; None for a run that is compared with none.
 
     Raises:
