@@ -74,7 +74,11 @@ def load_config(
     merged = merged if fill is None else fill(merged)
     merged = _merge(merged, EnvSettingsSource(_Environment)())
     merged = _merge(merged, {name: value for name, value in (overrides or {}).items() if value is not None})
-    origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
+    origin = (
+        "in the given options or the environment"
+        if file is None
+        else f"in {file}, the given options or the environment"
+    )
     return check_options(merged, origin)
 
 

@@ -7,6 +7,12 @@ from pydantic import BaseModel
 
 from metric_core.parsing.suggestions import suggest_names
 
+_ELSEWHERE = {"llm": "judge", "embeddings": "embedder", "embedding": "embedder"}
+"""Names of options in other libraries -> those that are meant."""
+_MOST_TABLES = 3
+_DEEPEST = 3
+"""Tables within tables that are searched for an option."""
+
 
 def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     """Describe a problem that pydantic found.
@@ -18,6 +24,10 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     ...     limit: int = 0
     >>> describe_option_error({"type": "extra_forbidden", "loc": ("limits",), "msg": ""}, Options)
     'there is no such option. Did you mean limit?'
+    >>> class Whole(BaseModel):
+    ...     options: Options | None = None
+    >>> describe_option_error({"type": "extra_forbidden", "loc": ("limit",), "msg": ""}, Whole)
+    'there is no such option here; limit is one of options'
     """
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"]).removeprefix("Value error, ")
@@ -26,7 +36,9 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     if len(place) > 1 and name in model.model_fields:
         return f"there is no such option here; {name} stands at the top, above all tables"
     known = model.model_fields if len(place) == 1 else set(_siblings(place, schema)) or set(_nested(schema)) - {name}
-    nearest = suggest_names(name, known, most=1)
+    nearest = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else suggest_names(name, known, most=1)
+    if len(place) == 1 and not nearest and (tables := [*_tables_with(name, schema, schema)]):
+        return f"there is no such option here; {name} is one of {', '.join(tables[:_MOST_TABLES])}"
     return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
 
 
@@ -53,6 +65,21 @@ def _tables(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Map
         yield from _tables(each, schema)
     if "items" in field:
         yield field
+
+
+def _tables_with(
+    name: str, table: Mapping[str, Any], schema: Mapping[str, Any], place: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the places of the tables that have an option, those at the top first."""
+    below = [
+        ((*place, each), inner)
+        for each, field in table.get("properties", {}).items()
+        for inner in _tables(field, schema)
+        if "properties" in inner
+    ]
+    yield from (".".join(found) for found, inner in below if name in inner["properties"])
+    for found, inner in below if len(place) + 1 < _DEEPEST else ():
+        yield from _tables_with(name, inner, schema, found)
 
 
 def _nested(schema: Mapping[str, Any]) -> Iterator[str]:
