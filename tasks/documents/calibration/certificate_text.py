@@ -21,8 +21,11 @@ def certificate_lines(certificate: Certificate | None) -> list[str]:
         if change.is_fault
     ]
     day = format_date(certificate.created)
-    found = "no fault" if not faults else f"{len(faults)} fault{'s' * (len(faults) > 1)}"
-    first = f"{flips_of(certificate)} that must not move; {found} found, {day}"
+    most = max((change.asked for change in certificate.changes), default=0)
+    found = (
+        f"{len(faults)} fault{'s' * (len(faults) > 1)}" if faults else f"no fault in at most {most} questions a change"
+    )
+    first = f"{flips_of(certificate)} that must not move; {found}, {day}"
     return [first, *faults]
 
 
