@@ -11,7 +11,7 @@ from tasks.runs.row_grouping import ROW_ID
 from tasks.sources.row_ids import is_digest
 
 
-def match_by_questions(matching: Matching, *folders: Path | None) -> Matching:
+def match_by_questions(matching: Matching, a: Path | None, b: Path | None) -> Matching:
     """Return how to match the rows of two runs: by their questions, if their ids are digests of their content.
 
     Such a row has another id as soon as its answer is another one, so that no changed answer would be compared. A run
@@ -19,15 +19,16 @@ def match_by_questions(matching: Matching, *folders: Path | None) -> Matching:
 
     Args:
         matching: Columns that the user names; one for matching stays.
-        folders: Run folders; None for a run that is compared with none.
+        a: Run folder; None if there is no other run.
+        b: The other run folder, or None.
 
     Raises:
         RunFolderError: A folder does not hold a finished run.
     """
-    if matching.match is not None:
+    if matching.match is not None or a is None or b is None:
         return matching
-    runs = [dict(_questions(FinishedRun(folder))) for folder in folders if folder is not None]
-    differ = len({frozenset(run) for run in runs}) > 1
+    runs = [dict(_questions(FinishedRun(folder))) for folder in (a, b)]
+    differ = runs[0].keys() != runs[1].keys()
     are_digests = all(is_digest(row_id) for run in runs for row_id in run)
     are_unique = all(all(run.values()) and len(set(run.values())) == len(run) for run in runs)
     return replace(matching, match=USER_INPUT) if differ and are_digests and are_unique else matching

@@ -197,7 +197,7 @@ class RunPair:
         after = self.b.read_scores()
         before = None if self.a is None else self.a.read_scores()
         own, earlier = _metrics(self.b.run), _metrics(None if self.a is None else self.a.run)
-        for metric, record in (own | {key: each for key, each in earlier.items() if key not in own}).items():
+        for metric, record in (own | earlier | own).items():
             yield ScoreColumns(
                 metric=metric,
                 direction=record.direction,
