@@ -11,6 +11,7 @@ from metric_core.errors import ConfigError
 from metric_core.records import Score, Status
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slices import RowSlices, divide_rows
+from tasks.documents.run.score_table import read_cells
 from tasks.options.grouping_options import Traffic
 from tasks.record.run_record import MetricRecord
 from tasks.runs import row_slicing
@@ -19,6 +20,7 @@ from tasks.runs.row_changes import RowChanges, find_row_changes
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.runs.row_weights import read_weights
+from tasks.runs.run_folder import SCORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class RunRows:
 
     def read_scores(self) -> "ScoreTable":
         """Read the scores of the run."""
-        return ScoreTable(self.run.scores(), self.keys)
+        return ScoreTable(read_cells(self.run.folder / SCORES), self.keys)
 
     def cells(self) -> dict[str, dict[str, Score]]:
         """Return a mapping from metric to a mapping from row name to score; the scores have no reasons."""
@@ -139,11 +141,11 @@ class ScoreTable:
     def cells(self, metric: str) -> dict[str, Score]:
         """Return a mapping from row name to the score of a metric, without its reason; equal scores are one object."""
         part = self.table.filter(pc.equal(self.table["metric"], metric))
-        status, label = (part[name].cast(pa.string()).to_pylist() for name in ("status", "label"))
+        rows, status, label = (part[name].cast(pa.string()).to_pylist() for name in (ROW_ID, "status", "label"))
         shared: dict[tuple[Any, ...], Score] = {}
         scores = {}
         cells = zip(status, part["value"].to_pylist(), label, strict=True)
-        for row_id, cell in zip(part[ROW_ID].to_pylist(), cells, strict=True):
+        for row_id, cell in zip(rows, cells, strict=True):
             if cell not in shared:
                 shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
             if row_id in self.keys:

@@ -124,24 +124,6 @@ class FinishedRun:
             check_cells(table, path)
         return table
 
-    def scores(self) -> pa.Table:
-        """Return all cells: row id, metric, status, value and label, with the texts that repeat as dictionaries.
-
-        Raises:
-            RunFolderError: The table is damaged or cannot be read.
-        """
-        path, repeated = self._path(Stage.AGGREGATION), ["metric", "status", "label"]
-        names = ["row_id", *repeated, "value"]
-        try:
-            with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
-                parts = [file.schema_arrow.empty_table().select(names)]
-                for number in range(file.num_row_groups):
-                    parts.append(file.read_row_group(number, columns=names).select(names))
-                    check_cells(parts[-1], path)
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable_error(path, error) from error
-        return pa.concat_tables(parts)
-
     def failed_rows(self, metrics: Collection[str]) -> frozenset[str]:
         """Return the ids of the rows with a failed cell of these metrics."""
         is_failed = pc.field("status") == str(Status.FAILED)

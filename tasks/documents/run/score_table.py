@@ -96,7 +96,7 @@ def read_cells(path: Path) -> pa.Table:
     """
     try:
         check_table(pq.read_schema(path), Stage.AGGREGATION, path)
-        with pq.ParquetFile(path, read_dictionary=_TEXTS) as file:  # each text is in memory once, not per cell
+        with pq.ParquetFile(path, read_dictionary=_TEXTS, page_checksum_verification=True) as file:
             cells = file.read([*_TEXTS, "value"])
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
