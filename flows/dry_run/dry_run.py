@@ -108,7 +108,7 @@ class DryRunner:
         for shard in shards:
             for stage, places in shard.places.items():
                 stages[stage].kept += int((~places.missing).sum())
-        for shard in pack_shards(shards, self._engine.shard_rows):
+        for shard in pack_shards(shards, self._engine.shard_rows, self._store.arrays):
             self._preview_shard(shard, stages)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))

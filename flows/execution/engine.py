@@ -14,14 +14,13 @@ from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact, gather_known
-from tasks.engine.lookup import Given, look_up, pack_shards, read_known
+from tasks.engine.lookup import SHARDS_IN_MEMORY, Given, look_up, pack_shards, read_known
 from tasks.engine.schedule import open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import SHARD_TASK, start_shard
 from tasks.engine.worker_terms import WorkerTerms
 from tasks.reports.run.report_page import load_templates
 from tasks.rows.computed_tables import RunTables
-from tasks.rows.places import Places
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
 from tasks.rows.table_store import Samples
@@ -66,12 +65,14 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     plan = engine_plan(run)
     store = RowStore(plan.tables)
     shards = look_up(plan, store, samples, given)
-    usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
+    usages = {stage: store.usage_of(shard.places[stage] for shard in shards) for stage in plan.steps}
     if any(shard.missing for shard in shards):
-        packed = [*pack_shards(shards, plan.shard_rows)]
+        packed = [*pack_shards(shards, plan.shard_rows, store.arrays)]
         with working_meanwhile(*_FOR_THE_REPORT), _open_engine(run, plan, store, packed) as start:
             for shard in _compute(packed, start, max_concurrent_shards(run.plan.storage)):
                 shard.give_back(shards)
+                if shard.number % SHARDS_IN_MEMORY == 0:
+                    store.arrays.rest()
                 for stage, usage in shard.usages.items():
                     usages[stage] += usage
     if given is None:
@@ -79,10 +80,6 @@ def compute_rows(run: Run, samples: Sequence[Samples], given: Given | None = Non
     store.release()
     places = {stage: [shard.places[stage] for shard in shards] for stage in plan.steps}
     return RunTables(store, samples, places, usages)
-
-
-def _found(shards: Sequence[Shard], stage: Stage) -> Places:
-    return Places.concat([places.select(~places.missing) for places in (shard.places[stage] for shard in shards)])
 
 
 def _compute(shards: Iterable[Shard], start: _Start, limit: int) -> Iterator[Shard]:

@@ -31,9 +31,7 @@ def compact(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> None:
             continue
         for shard, rows in zip(shards, store.read_shards(stage, places), strict=True):
             keys = row_keys(step.recipe, [shard.digests_of(earlier) for earlier in step.reads])
-            shard.places[stage] = store.append(
-                stage, step.recipe, rows, keys, store.usage_of(stage, shard.places[stage])
-            )
+            shard.places[stage] = store.append(stage, step.recipe, rows, keys, store.usage_of([shard.places[stage]]))
 
 
 def gather_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[Shard]:

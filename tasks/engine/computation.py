@@ -75,7 +75,7 @@ def store_windows(store: RowStore, windows: Sequence[Window]) -> tuple[Places, S
     step = windows[0].step
     places = Places.concat([window.places for window in windows])
     found = Places.concat([window.places.select(window.found) for window in windows])
-    usage = sum((window.usage for window in windows), store.usage_of(step.stage, found))
+    usage = sum((window.usage for window in windows), store.usage_of([found]))
     computed = [window.computed for window in windows if window.computed is not None]
     if computed:
         keys = np.concatenate([window.keys for window in windows])

@@ -1,8 +1,9 @@
 """Look up the results of rows before anything is computed, and pack the rows that lack some into shards."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from itertools import islice
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,12 @@ from tasks.runtime.threads import map_threads
 LOOKUPS_AT_ONCE = 8
 """Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
+SHARDS_IN_MEMORY = 256
+"""Shards whose digests and places are in memory before they are moved to files."""
+
+_T = TypeVar("_T")
+_Result = TypeVar("_Result")
+
 Given: TypeAlias = Callable[[RowStore, Stage, pa.Array], Places]
 """Returns the places of results that are taken as they are, by stage and row id; the others are missing."""
 
@@ -38,8 +45,7 @@ def look_up(plan: EnginePlan, store: RowStore, samples: Sequence[Samples], given
     Raises:
         AssayError: The samples cannot be read.
     """
-    arrays = MappedArrays()
-    digests = arrays.move(map_threads(_digest, samples, LOOKUPS_AT_ONCE))
+    digests = [*_move(_map_shards(_digest, samples), store.arrays.move)]
     positions = np.arange(max(map(len, digests), default=0))
     shards = [
         Shard(number, (each,), ((number, positions[: len(own)]),), own, {})
@@ -48,13 +54,24 @@ def look_up(plan: EnginePlan, store: RowStore, samples: Sequence[Samples], given
     row_ids = [None] * len(shards) if given is None else map_threads(_read_ids, samples, LOOKUPS_AT_ONCE)
     parts = list(zip(shards, row_ids, strict=True))
     for stage, step in plan.steps.items():
-        found = map_threads(partial(_find, step, store, given), parts, LOOKUPS_AT_ONCE)
-        for shard, places in zip(shards, Places.move(found, arrays), strict=True):
+        found = _map_shards(partial(_find, step, store, given), parts)
+        for shard, places in zip(shards, _move(found, partial(Places.move, arrays=store.arrays)), strict=True):
             shard.places[stage] = places
-        arrays.rest()
-        if step.recipe is not None:
-            store.rest(stage, step.recipe)
+        store.arrays.rest()
     return shards
+
+
+def _map_shards(function: Callable[[_T], _Result], parts: Sequence[_T]) -> Iterator[_Result]:
+    """Yield the result of a function for each part, computed for several at the same time."""
+    for start in range(0, len(parts), SHARDS_IN_MEMORY):
+        yield from map_threads(function, parts[start : start + SHARDS_IN_MEMORY], LOOKUPS_AT_ONCE)
+
+
+def _move(parts: Iterable[_T], move: Callable[[Sequence[_T]], list[_T]]) -> Iterator[_T]:
+    """Yield the parts as a function returns them, with few in memory at a time."""
+    waiting = iter(parts)
+    while some := [*islice(waiting, SHARDS_IN_MEMORY)]:
+        yield from move(some)
 
 
 def _digest(samples: Samples) -> Digests:
@@ -105,13 +122,18 @@ def read_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> It
         yield {stage: next(rows[stage]) for stage in own}
 
 
-def pack_shards(shards: Sequence[Shard], rows: int) -> Iterator[Shard]:
+def pack_shards(shards: Sequence[Shard], rows: int, arrays: MappedArrays) -> Iterator[Shard]:
     """Yield the rows that lack a result, packed into shards of their own.
 
     Args:
         shards: Shards of the source, in the order of their numbers.
         rows: Maximum number of rows per packed shard.
+        arrays: Files of their arrays.
     """
+    yield from _move(_pack(shards, rows), partial(Shard.move, arrays=arrays))
+
+
+def _pack(shards: Sequence[Shard], rows: int) -> Iterator[Shard]:
     chosen: list[tuple[Shard, NDArray[np.int64]]] = []
     room, number = rows, 0
     for shard in shards:

@@ -1,5 +1,6 @@
 """Find many keys among the keys of all segments of a recipe."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.places import Places
 from tasks.rows.row_digests import DIGEST_BYTES, Digests
+
+MOST_KEYS = 1 << 20
+"""Number of keys in an array: sorting takes three times its memory."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,30 +31,46 @@ class KeyIndex:
     """A mapping from keys to locations; the last location that was added for a key counts.
 
     The keys are in sorted arrays, large ones in files. An array is merged with the one before it when it has grown to
-    half of its length, so that there are few arrays and adding keys stays cheap.
+    half of its length, up to a limit, so that there are few arrays and adding keys stays cheap.
 
-    >>> index = KeyIndex()
+    Args:
+        arrays: Files of large arrays.
+
+    >>> index = KeyIndex(MappedArrays())
     >>> index.find(np.zeros(2, "V16")).missing.tolist()
     [True, True]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: MappedArrays) -> None:
         self._levels: list[_Level] = []
-        self._arrays = MappedArrays()
-        self.rest = self._arrays.rest
+        self._arrays = arrays
 
     def add(self, keys: Digests, placed: Places) -> None:
         """Add keys.
 
         Args:
-            keys: The keys; of equal ones, the last counts.
+            keys: The keys, not many more than `MOST_KEYS`; of equal ones, the last counts.
         """
         level = self._sort(keys, placed)
         while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
+            if len(level.keys) + len(self._levels[-1].keys) > MOST_KEYS:
+                break
             earlier = self._levels.pop()
             both = Places.concat([earlier.placed, level.placed])
             level = self._sort(np.concatenate([earlier.keys, level.keys]), both)
         self._levels.append(level)
+
+    def add_all(self, parts: Iterable[tuple[Digests, Places]]) -> None:
+        """Add many keys, some at a time: see `add`."""
+        waiting: list[tuple[Digests, Places]] = []
+        size = 0
+        for part in parts:
+            waiting.append(part)
+            size += len(part[0])
+            if size >= MOST_KEYS:
+                self._add_joined(waiting)
+                size = 0
+        self._add_joined(waiting)
 
     def find(self, keys: Digests) -> Places:
         """Return the location of each key."""
@@ -66,6 +86,13 @@ class KeyIndex:
                 placed = placed.fill(open_samples[is_found], level.placed.select(positions[is_found]))
                 open_samples = open_samples[~is_found]
         return placed
+
+    def _add_joined(self, waiting: list[tuple[Digests, Places]]) -> None:
+        """Add all keys that wait, and forget them: they are large, and sorting takes as much again."""
+        if waiting:
+            keys, placed = (np.concatenate([keys for keys, _ in waiting]), Places.concat([each for _, each in waiting]))
+            waiting.clear()
+            self.add(keys, placed)
 
     def _sort(self, keys: Digests, placed: Places) -> _Level:
         halves = _halves(keys)

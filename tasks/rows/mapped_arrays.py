@@ -4,6 +4,7 @@ import mmap
 from collections.abc import Sequence
 from ctypes import CDLL
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -17,14 +18,15 @@ MAPPED_BYTES = 1 << 18
 
 
 class MappedArrays:
-    """Arrays in temporary files."""
+    """Arrays in temporary files. May be used from several threads."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self.maps: WeakSet[mmap.mmap] = WeakSet()
         """The files whose arrays are in use."""
 
     def move(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return equal arrays, which must not be changed; those that are large together are in one file.
+        """Return equal arrays, which may be changed; those that are large together are in one file.
 
         Raises:
             StorageError: The file cannot be written.
@@ -36,13 +38,16 @@ class MappedArrays:
             for part in parts:
                 file.write(np.ascontiguousarray(part).view(np.uint8).data)
             file.flush()
-            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        self.maps.add(mapped)
+            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_WRITE)
+        with self._lock:
+            self.maps.add(mapped)
         return np.split(np.frombuffer(mapped, parts[0].dtype), np.cumsum([*map(len, parts)])[:-1])
 
     def rest(self) -> None:
         """Give back the memory of what has been read; it is read again where it is needed."""
-        for mapped in [*self.maps]:
+        with self._lock:
+            maps = [*self.maps]
+        for mapped in maps:
             mapped.madvise(mmap.MADV_DONTNEED)
         if (trim := getattr(CDLL(None), "malloc_trim", None)) is not None:
             trim(0)  # the C library of most Linux systems keeps what was freed

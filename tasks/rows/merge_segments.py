@@ -94,7 +94,7 @@ def merge_segments(inventory: Inventory, folder: str, used: Mapping[str, datetim
         AssayError: A merged segment cannot be written.
     """
     stage = Stage(posixpath.basename(posixpath.dirname(folder)))
-    found = [segment for segment in read_folder(inventory.fs, folder)[0] if segment.location in used]
+    found = [segment for segment in read_folder(inventory.fs, folder, []) if segment.location in used]
     superseded: set[str] = set()
     merged, now = 0, datetime.now(UTC)
     for recipe in sorted({segment.index.note.recipe for segment in found}):

@@ -66,8 +66,8 @@ class Places:
         >>> Places.nothing(2).missing.tolist()
         [True, True]
         """
-        zeros = np.zeros(samples, np.int32)
-        return Places((), zeros + np.int32(_UNKNOWN), zeros, zeros, np.zeros(samples, DIGEST))
+        start, count = np.zeros((2, samples), np.int32)
+        return Places((), np.full(samples, _UNKNOWN, np.int32), start, count, np.zeros(samples, DIGEST))
 
     @staticmethod
     def concat(parts: Sequence["Places"]) -> "Places":
@@ -128,14 +128,20 @@ class Places:
             samples: Their positions, or a mask.
             other: Their new locations, in this order.
         """
-        segments, (own, theirs) = _join((self.segments, other.segments))
-        filled = Places(
-            segments, _renumber(self.segment, own), self.start.copy(), self.count.copy(), self.digests.copy()
-        )
-        filled.segment[samples] = _renumber(other.segment, theirs)
-        filled.start[samples], filled.count[samples] = other.start, other.count
-        filled.digests[samples] = other.digests
-        return filled.select(np.arange(len(filled)))
+        copied = Places(self.segments, self.segment.copy(), self.start.copy(), self.count.copy(), self.digests.copy())
+        return copied.put(samples, other).select(np.arange(len(self)))
+
+    def put(self, samples: "NDArray[np.integer] | NDArray[np.bool_]", other: "Places") -> "Places":
+        """Return the same locations, in the same arrays, after some samples in them got other locations.
+
+        Args:
+            samples: Their positions, or a mask.
+            other: Their new locations, in this order.
+        """
+        segments, (_, theirs) = _join((self.segments, other.segments))
+        self.segment[samples] = _renumber(other.segment, theirs)
+        self.start[samples], self.count[samples], self.digests[samples] = other.start, other.count, other.digests
+        return replace(self, segments=segments)
 
 
 def _join(several: "Iterable[tuple[Segment, ...]]") -> tuple[tuple[Segment, ...], list[NDArray[np.int32]]]:

@@ -8,6 +8,7 @@ answer is stored and never found.
 import logging
 import posixpath
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -20,6 +21,7 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.rows.cached_usage import cached_usage, share_of
 from tasks.rows.key_index import KeyIndex
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import Digests
 from tasks.rows.segment_files import (
@@ -27,6 +29,7 @@ from tasks.rows.segment_files import (
     INDEX,
     SegmentIndex,
     SegmentNote,
+    StoredSegment,
     decode_index,
     digest_file,
     file_state,
@@ -65,7 +68,7 @@ class _Recipe:
         damaged: Paths of the segments that cannot be used.
     """
 
-    keys: KeyIndex = field(default_factory=KeyIndex)
+    keys: KeyIndex
     states: dict[str, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)
     damaged: set[str] = field(default_factory=set)
@@ -87,6 +90,8 @@ class RowStore:
         """Path or URL of the table store, as it was given."""
         self._fs, self._root = filesystem(root)
         self._read_only = read_only
+        self.arrays = MappedArrays()
+        """Files of the indexes, and of what has been looked up in them."""
         self._reader = SegmentReader()
         self._recipes: dict[tuple[Stage, str], _Recipe] = {}
         self._notes: dict[str, SegmentNote] = {}
@@ -108,11 +113,6 @@ class RowStore:
             lost[lost] = is_damaged[placed.segment[lost]]
             placed = placed.fill(lost, Places.nothing(int(lost.sum())))
         return placed.looked_up()
-
-    def rest(self, stage: Stage, recipe: str) -> None:
-        """Give back the memory of the index of a recipe, which is read from temporary files where it is needed."""
-        with self._lock:
-            self._known(stage, recipe).keys.rest()
 
     def append(self, stage: Stage, recipe: str | None, rows: StageRows, keys: Digests, usage: StageUsage) -> Places:
         """Store the results of samples as a segment, and return their locations.
@@ -192,17 +192,21 @@ class RowStore:
         with self._lock:
             self._recipes.clear()
         self._reader.release()
+        self.arrays.rest()
 
-    def usage_of(self, stage: Stage, placed: Places) -> StageUsage:
+    def usage_of(self, parts: Iterable[Places]) -> StageUsage:
         """Return the cost of results that were found: nothing but questions whose answers are cached.
 
         Args:
-            placed: Locations of the rows. Segments without an index, such as those of run folders, cost nothing.
+            parts: Locations of the rows. Segments without an index, such as those of run folders, cost nothing, nor do
+                missing rows.
         """
-        del stage  # a segment has rows of one stage
-        taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()
+        taken = Counter[Segment]()
+        for placed in parts:
+            counts = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments))
+            taken.update(dict(zip(placed.segments, counts.tolist(), strict=True)))
         usage = StageUsage()
-        for segment, samples in zip(placed.segments, taken, strict=True):
+        for segment, samples in taken.items():
             if samples and (note := self._note_of(segment)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
@@ -226,26 +230,30 @@ class RowStore:
         return self._recipes[key]
 
     def _load(self, stage: Stage, recipe: str) -> _Recipe:
-        folder, known = recipe_folder(self._root, stage, recipe), _Recipe()
+        folder, known = recipe_folder(self._root, stage, recipe), _Recipe(KeyIndex(self.arrays))
+        problems: list[str] = []
         try:
-            segments, problems = read_folder(self._fs, folder)
+            known.keys.add_all(self._read_indexes(stage, recipe, known, read_folder(self._fs, folder, problems)))
         except storage_errors() as error:
             _logger.warning("the rows in %s cannot be looked up (%s); they are recomputed", folder, error)
-            return known
+            return _Recipe(KeyIndex(self.arrays))
         _warn(problems)
-        keys, parts = [], []
+        return known
+
+    def _read_indexes(
+        self, stage: Stage, recipe: str, known: _Recipe, segments: Iterable[StoredSegment]
+    ) -> Iterator[tuple[Digests, Places]]:
+        """Yield the keys and locations in the segments of a recipe, whose folder may be that of several, and note them.
+
+        Args:
+            known: The rows of the recipe, to which their segments are added.
+        """
         for segment in segments:
-            note = segment.index.note  # the folder may be that of several recipes
+            note = segment.index.note
             if note.recipe == recipe and SCHEMAS[stage].can_read(str(note.schema_version)):
                 path = self._url(segment.location + DATA)
                 self._notes[path], known.states[path] = note, segment.state
-                keys.append(segment.index.keys)
-                parts.append(_places(Segment(path), segment.index))
-        if parts:
-            joined = np.concatenate(keys), Places.concat(parts)
-            del segments, segment, keys, parts  # large, and sorting takes as much again
-            known.keys.add(*joined)
-        return known
+                yield segment.index.keys, _places(Segment(path), segment.index)
 
     def _verify(self, known: _Recipe, placed: Places) -> None:
         """Compare the files of segments with their digests, and record that they are used."""

@@ -9,7 +9,7 @@ import posixpath
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -181,19 +181,19 @@ class StoredSegment:
     state: str
 
 
-def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[StoredSegment], list[str]]:
-    """Return the segments with an index in a folder, the earliest first, and descriptions of damage.
+def read_folder(fs: fsspec.AbstractFileSystem, folder: str, problems: list[str]) -> Iterator[StoredSegment]:
+    """Yield the segments with an index in a folder, the earliest first.
 
     Args:
         folder: Folder of a recipe; it need not exist.
+        problems: List to which descriptions of damage are added.
     """
     fs.invalidate_cache(folder)
     try:
         files = {str(file["name"]): file for file in fs.ls(folder, detail=True)}
     except FileNotFoundError:
-        return [], []
+        return
     paths = sorted(path for path in files if path.endswith(INDEX) and is_segment_file(path))
-    segments, problems = [], []
     contents = (fs.cat_ranges(paths[start:][:READ_AT_ONCE], None, None) for start in range(0, len(paths), READ_AT_ONCE))
     for path, content in zip(paths, chain.from_iterable(contents), strict=True):
         if isinstance(content, FileNotFoundError):
@@ -206,10 +206,9 @@ def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[Stored
             problems.append(f"{path} ({error or type(error).__name__})")
             continue
         if file["size"] == index.note.size:
-            segments.append(StoredSegment(location, index, file_state(file)))
+            yield StoredSegment(location, index, file_state(file))
         else:
             problems.append(f"{location}{DATA} (it has {file['size']} bytes instead of {index.note.size})")
-    return segments, problems
 
 
 def file_state(file: Mapping[str, Any]) -> str:

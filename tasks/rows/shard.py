@@ -1,13 +1,14 @@
 """Hold rows that are computed together, and where their results are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from metric_core.stages import Stage
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.merge import take_rows
 from tasks.rows.places import Places
 from tasks.rows.row_digests import Digests
@@ -54,6 +55,20 @@ class Shard:
             },
         )
 
+    @staticmethod
+    def move(shards: Sequence["Shard"], arrays: MappedArrays) -> list["Shard"]:
+        """Return the same shards with mapped arrays, which take little memory."""
+        digests = arrays.move([shard.digests for shard in shards])
+        positions = iter(arrays.move([positions for shard in shards for _, positions in shard.parts]))
+        parts = [tuple((number, next(positions)) for number, _ in shard.parts) for shard in shards]
+        places = {stage: Places.move([shard.places[stage] for shard in shards], arrays) for stage in shards[0].places}
+        return [
+            replace(
+                shard, digests=digests[n], parts=parts[n], places={stage: moved[n] for stage, moved in places.items()}
+            )
+            for n, shard in enumerate(shards)
+        ]
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.digests)
@@ -89,7 +104,7 @@ class Shard:
         self.places[stage], self.usages[stage] = places, usage
 
     def give_back(self, shards: Sequence["Shard"]) -> None:
-        """Note the places of the results that were missing in the shards of the source.
+        """Note the places of the results that were missing in the shards of the source, and forget them here.
 
         Args:
             shards: The shards of the source, by number.
@@ -98,5 +113,6 @@ class Shard:
         for number, positions in self.parts:
             end, places = start + len(positions), shards[number].places
             for stage in self.usages:
-                places[stage] = places[stage].fill(positions, self.places[stage].cut(start, end))
+                places[stage] = places[stage].put(positions, self.places[stage].cut(start, end))
             start = end
+        self.places.clear()

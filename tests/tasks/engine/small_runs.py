@@ -166,7 +166,7 @@ def run_small(
     refs = write_shards(plan, rows)
     shards = look_up(plan, store, refs, given)
     usages = dict.fromkeys(plan.steps, StageUsage())
-    for shard in pack_shards(shards, plan.shard_rows):
+    for shard in pack_shards(shards, plan.shard_rows, store.arrays):
         with open_schedule(plan, RowStore(plan.tables) if elsewhere else store, 3) as schedule:
             compute_shard(shard, schedule, asked).give_back(shards)
         for stage, usage in shard.usages.items():

@@ -73,7 +73,7 @@ def test_costs_of_found_results_stay_the_same(tmp_path: Path, elsewhere: bool) -
     run, rows = grow(tmp_path, MAX_SEGMENTS + 1, elsewhere=elsewhere)
     later = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
     placed = later.tables.places[Stage.CLAIMS][0]
-    usage = later.tables.store.usage_of(Stage.CLAIMS, placed)
+    usage = later.tables.store.usage_of([placed])
     assert (usage.questions, usage.stored) == (len(rows), len(rows))
     assert run.tables.usage(Stage.CLAIMS).questions == 1
 
@@ -104,7 +104,7 @@ def test_what_other_processes_read_lies_in_one_segment_per_shard(tmp_path: Path)
     store = RowStore(str(tmp_path))
 
     def pack() -> list[Shard]:
-        return [*pack_shards(look_up(plan, store, write_shards(plan, order)), 10)]
+        return [*pack_shards(look_up(plan, store, write_shards(plan, order)), 10, store.arrays)]
 
     assert [len(shard.places[Stage.CLAIMS].segments) for shard in pack()] == [6] * 6
     wanted = [known[Stage.CLAIMS] for known in read_known(plan, store, pack())]
@@ -115,7 +115,11 @@ def test_what_other_processes_read_lies_in_one_segment_per_shard(tmp_path: Path)
         assert found[Stage.CLAIMS].table.equals(rows.table)
         assert found[Stage.CLAIMS].digests.tobytes() == rows.digests.tobytes()
     before = files(tmp_path)
-    in_order = [*gather_known(plan, store, [*pack_shards(look_up(plan, store, write_shards(plan, rows_of(ids))), 10)])]
+    in_order = [
+        *gather_known(
+            plan, store, [*pack_shards(look_up(plan, store, write_shards(plan, rows_of(ids))), 10, store.arrays)]
+        )
+    ]
     assert files(tmp_path) == before  # results in the order of the source are read where they are
     assert [len(shard.places[Stage.CLAIMS].segments) for shard in in_order] == [1] * 6
 

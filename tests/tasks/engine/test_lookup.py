@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.stages import Stage
+from tasks.engine import lookup
 from tasks.engine.lookup import look_up, pack_shards
+from tasks.rows import mapped_arrays
+from tasks.rows.mapped_arrays import MappedArrays
 from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import Digests
 from tasks.rows.row_store import RowStore
@@ -51,10 +54,16 @@ def looked_up(pattern: Sequence[Sequence[tuple[bool, bool]]]) -> list[Shard]:
     return shards
 
 
+@pytest.mark.parametrize("shards_in_memory", [1, 256])
 @given(PATTERNS, st.integers(1, 4))
-def test_each_row_that_lacks_a_result_is_packed_once(pattern: list[list[tuple[bool, bool]]], limit: int) -> None:
+def test_each_row_that_lacks_a_result_is_packed_once(
+    shards_in_memory: int, pattern: list[list[tuple[bool, bool]]], limit: int
+) -> None:
     shards = looked_up(pattern)
-    packed = list(pack_shards(shards, limit))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "SHARDS_IN_MEMORY", shards_in_memory)
+        patch.setattr(mapped_arrays, "MAPPED_BYTES", 1)
+        packed = list(pack_shards(shards, limit, MappedArrays()))
     assert [shard.number for shard in packed] == list(range(len(packed)))
     assert all(len(shard) == limit for shard in packed[:-1])
     assert all(0 < len(shard) <= limit for shard in packed)
@@ -69,7 +78,7 @@ def test_each_row_that_lacks_a_result_is_packed_once(pattern: list[list[tuple[bo
 @given(PATTERNS, st.integers(1, 4))
 def test_results_are_put_where_the_rows_are(pattern: list[list[tuple[bool, bool]]], limit: int) -> None:
     shards = looked_up(pattern)
-    for shard in pack_shards(shards, limit):
+    for shard in pack_shards(shards, limit, MappedArrays()):
         for stage in shard.missing:
             everything, ones = np.arange(len(shard), dtype=np.int32), np.ones(len(shard), np.int32)
             computed = Places((Segment(f"{stage} {shard.number}"),), ones - 1, everything, ones, shard.digests)

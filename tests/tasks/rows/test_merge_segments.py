@@ -149,7 +149,7 @@ def test_merged_rows_cost_what_they_cost_before(tmp_path: Path) -> None:
     store = RowStore(root)
     placed = store.find(STAGE, RECIPE, keys_of(["a", "b"]))
     assert len(placed.segments) == 1
-    assert store.usage_of(STAGE, placed) == StageUsage(questions=7, stored=7, languages={"en": 2})
+    assert store.usage_of([placed]) == StageUsage(questions=7, stored=7, languages={"en": 2})
 
 
 def test_merging_works_at_a_url_and_removes_nothing_while_a_run_is_in_progress() -> None:

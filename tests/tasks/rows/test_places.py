@@ -62,6 +62,8 @@ def test_places_behave_like_lists(places: list[tuple[str, int, int, bytes] | Non
         next(rest) if is_other else place for place, is_other in zip(places, mask, strict=True)
     ]
     assert places_of(placed) == places
+    assert places_of(placed.put(mask, placed_rows(others))) == places_of(filled)
+    assert placed.digests.tobytes() == filled.digests.tobytes()  # the same arrays
 
 
 def test_what_has_been_looked_up_stays_so() -> None:

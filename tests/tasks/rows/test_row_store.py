@@ -95,9 +95,9 @@ def test_found_rows_cost_their_share_of_cached_questions(tmp_path: Path) -> None
     first = StageUsage(
         questions=5, stored=5, long_texts=3, languages={"en": 3}, kinds={"question": KindUsage(questions=5, stored=5)}
     )
-    assert store.usage_of(STAGE, placed) == first + StageUsage(questions=7, stored=7)
-    assert store.usage_of(STAGE, placed.select(np.array([0]))).questions == round(5 / 3)
-    assert RowStore(str(tmp_path)).usage_of(STAGE, placed) == store.usage_of(STAGE, placed)  # found by another process
+    assert store.usage_of([placed]) == first + StageUsage(questions=7, stored=7)
+    assert store.usage_of([placed.select(np.array([0]))]).questions == round(5 / 3)
+    assert RowStore(str(tmp_path)).usage_of([placed]) == store.usage_of([placed])  # found by another process
 
 
 def test_a_segment_that_disappears_after_it_was_found_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
