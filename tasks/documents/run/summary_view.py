@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from markupsafe import Markup
 
 from metric_core.records import Direction, Status
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import Distribution, MetricSummary
 from tasks.documents.figures import describe_bounds, format_fixed, format_number
-from tasks.documents.run.score_table import BINS, NEUTRAL, MetricScale, histogram
+from tasks.documents.run.score_table import BINS, NEUTRAL, MetricScale
 from tasks.documents.run.summary_rows import distribution_notes
 from tasks.record.run_record import MetricRecord
 
@@ -40,14 +39,14 @@ _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 def metric_view(
     metric: MetricRecord,
     summary: MetricSummary,
-    cells: pa.Table,
+    histogram: Sequence[int],
     parts: Sequence[Markup] = (),
     before: float | None = None,
 ) -> dict[str, Any]:
     """Return a metric for the page.
 
     Args:
-        cells: Score table.
+        histogram: Number of values in each of BINS equal parts of their range (see `value_range`).
         parts: Further parts below the mean.
         before: Mean in the baseline; None without one.
     """
@@ -65,7 +64,7 @@ def metric_view(
         "counts": _counts(summary),
         "shares": _shares(_counts(summary)),
         "reasons": sorted(summary.reasons.items(), key=lambda item: -item[1]),
-        "measured": None if distribution is None else _values(distribution, metric_scale, cells),
+        "measured": None if distribution is None else _values(distribution, metric_scale, histogram),
         "change": None if before is None or distribution is None else f"{distribution.mean - before:+.3f}",
         "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary.scales.items()],
         "categories": _categories(summary.categories),
@@ -125,8 +124,8 @@ def _numbers(distribution: Distribution) -> dict[str, Any]:
     }
 
 
-def _values(distribution: Distribution, metric_scale: MetricScale, cells: pa.Table) -> dict[str, Any]:
-    low, high = _range(distribution, metric_scale)
+def _values(distribution: Distribution, metric_scale: MetricScale, histogram: Sequence[int]) -> dict[str, Any]:
+    low, high = value_range(distribution, metric_scale)
     interval = distribution.interval or Interval(distribution.mean, distribution.mean)
     return {
         **_numbers(distribution),
@@ -136,11 +135,11 @@ def _values(distribution: Distribution, metric_scale: MetricScale, cells: pa.Tab
         "mean_x": _x(distribution.mean, low, high),
         "low_x": _x(interval.low, low, high),
         "high_x": _x(interval.high, low, high),
-        **_histogram(histogram(cells, metric_scale.key, low, high), metric_scale, low, high),
+        **_histogram(histogram, metric_scale, low, high),
     }
 
 
-def _range(distribution: Distribution, metric_scale: MetricScale) -> tuple[float, float]:
+def value_range(distribution: Distribution, metric_scale: MetricScale) -> tuple[float, float]:
     """Return the ends of the axis: those of the metric's range, or the least and greatest value."""
     if metric_scale.bounds is not None and metric_scale.span is not None:
         low = metric_scale.span[0] if distribution.least >= metric_scale.span[0] else metric_scale.bounds[0]

@@ -19,9 +19,16 @@ from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.run_labels import Disagreement, read_contradicted
 from tasks.documents.blocks import Block
 from tasks.documents.html import to_html
-from tasks.documents.run.score_table import MetricScale, read_cells, worst_rows_first
+from tasks.documents.run.score_table import MetricScale, ScoreSurvey, iterate_cells, survey_cells
 from tasks.documents.run.summary_rows import stage_table, verdict_line
-from tasks.documents.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
+from tasks.documents.run.summary_view import (
+    AXIS,
+    DRAWING_HEIGHT,
+    DRAWING_WIDTH,
+    metric_view,
+    value_range,
+    worst_metrics,
+)
 from tasks.documents.timestamps import format_timestamp
 from tasks.findings.finding import RunRecords
 from tasks.findings.parts import Templated
@@ -99,7 +106,12 @@ def write_report(folder: Path, worst_rows: int | None = None, out: Path | None =
     record, summary = RunFolder(folder).read_finished_record(), RunFolder(folder).read_summary()
     summaries = _summaries(folder, record, summary)
     metric_scales = [MetricScale.of_metric(metric) for metric in record.metrics]
-    cells = read_cells(folder / SCORES)
+    ranges = {
+        each.metric: value_range(each.distribution, metric_scale)
+        for each, metric_scale in zip(summaries, metric_scales, strict=True)
+        if each.distribution is not None
+    }
+    survey = survey_cells(iterate_cells(folder / SCORES), metric_scales, ranges, max(MOST_ROWS, worst_rows or 0))
     run = RunRecords(record, summary, folder)
     means = {key: mean for each in findings_of(run) if each.means is not None for key, mean in each.means(run).items()}
     parts: dict[str, list[Markup]] = {}
@@ -107,12 +119,13 @@ def write_report(folder: Path, worst_rows: int | None = None, out: Path | None =
         for key, part in ({} if each.of_metric is None else each.of_metric(run)).items():
             parts.setdefault(key, []).append(render_part(part, {}))
     metrics = [
-        metric_view(metric, numbers, cells, parts.get(metric.key, ()), means.get(metric.key))
+        metric_view(
+            metric, numbers, survey.histograms.get(metric.key, ()), parts.get(metric.key, ()), means.get(metric.key)
+        )
         for metric, numbers in zip(record.metrics, summaries, strict=True)
     ]
-    order = worst_rows_first(cells, metric_scales)
-    by_default = len(order) if len(order) <= MOST_ROWS else WORST_ROWS
-    rows = _rows(run, metric_scales, order, by_default if worst_rows is None else worst_rows)
+    by_default = survey.rows if survey.rows <= MOST_ROWS else WORST_ROWS
+    rows = _rows(run, metric_scales, survey, by_default if worst_rows is None else worst_rows)
     page = _page(
         run,
         {
@@ -147,14 +160,13 @@ def _summaries(folder: Path, record: RunRecord, summary: RunSummary) -> list[Met
     return [by_key[metric.key] for metric in record.metrics]
 
 
-def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence[str], most: int) -> _Rows:
+def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], survey: ScoreSurvey, most: int) -> _Rows:
     """Return the rows for the page.
 
     Args:
-        order: Ids of all rows of the run, worst first.
         most: Maximum number of rows to embed.
     """
-    record, folder, chosen = run.record, run.folder, order[:most]
+    record, folder, chosen = run.record, run.folder, survey.worst[:most]
     match, rankings = entity_match(record.metrics), ranking_metrics(record.metrics)
     values = [each.rows(run, chosen) for each in findings_of(run) if each.rows is not None]
     contradicted = read_contradicted(folder)
@@ -170,7 +182,7 @@ def _rows(run: RunRecords, metric_scales: Sequence[MetricScale], order: Sequence
         more[PARTS] = [part for each in found for part in each.get(PARTS, ())]
         packed.add(row_view(tables, metric_scales, match, rankings), more)
     packed.close_block()
-    return _Rows(packed, len(order), tuple(who for who in Disagreement if who in disagreements))
+    return _Rows(packed, survey.rows, tuple(who for who in Disagreement if who in disagreements))
 
 
 def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Disagreement]:

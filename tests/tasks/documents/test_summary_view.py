@@ -6,7 +6,8 @@ import pytest
 
 from metric_core.records import Direction, Score
 from metric_core.statistics.summary import summarize
-from tasks.documents.run.summary_view import DRAWING_WIDTH, metric_view
+from tasks.documents.run.score_table import MetricScale, survey_cells
+from tasks.documents.run.summary_view import DRAWING_WIDTH, metric_view, value_range
 from tasks.record.run_record import MetricRecord
 from tests.tasks.documents.test_score_table import cells_of
 
@@ -24,7 +25,11 @@ def view(scores: list[Score], **entry: Any) -> dict[str, Any]:
     }
     summary = summarize(complete["key"], Direction(complete["direction"]), scores, complete["bounds"])
     rows = {str(i): {complete["key"]: score} for i, score in enumerate(scores)}
-    return metric_view(MetricRecord.model_validate(complete), summary, cells_of(rows))
+    metric = MetricRecord.model_validate(complete)
+    distribution, scale = summary.distribution, MetricScale.of_metric(metric)
+    ranges = {} if distribution is None else {metric.key: value_range(distribution, scale)}
+    counts = survey_cells([cells_of(rows)], [scale], ranges, 0).histograms
+    return metric_view(metric, summary, counts.get(metric.key, ()))
 
 
 def values(*numbers: float) -> list[Score]:
