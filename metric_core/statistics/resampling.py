@@ -68,10 +68,11 @@ class Units:
         [1.5, 0.0]
         """
         counts = np.ones(len(values)) if weights is None else weights
+        weighted = values if weights is None else values * weights
         if groups is None:
-            return cls(values * counts, counts)
+            return cls(weighted, counts)
         _, unit = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-        sums, sizes = (np.bincount(unit, weights=each).astype(np.float64) for each in (values * counts, counts))
+        sums, sizes = (np.bincount(unit, weights=each).astype(np.float64) for each in (weighted, counts))
         return cls(sums, sizes)
 
     def __len__(self) -> int:

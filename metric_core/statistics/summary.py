@@ -245,9 +245,12 @@ def summarize_distribution(
     (1.0, '30 of 30 rows at 1; true mean at least 0.90')
     """
     numbers = np.asarray(values, dtype=np.float64)
-    order = np.argsort(numbers, kind="stable") if groups is None else np.arange(len(numbers))
-    numbers = numbers[order]
-    units = Units.from_values(numbers, groups, None if weights is None else weights[order])
+    if groups is None and weights is None:
+        numbers = np.sort(numbers, kind="stable")  # in less memory than by an order
+    elif groups is None and weights is not None:
+        order = np.argsort(numbers, kind="stable")
+        numbers, weights = numbers[order], weights[order]
+    units = Units.from_values(numbers, groups, weights)
     interval = estimate_interval(units, bounds, SEED)
     note = _note(numbers, interval, bounds)
     if bounds is None and note is None:

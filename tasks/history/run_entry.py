@@ -35,6 +35,7 @@ from tasks.runtime.wording import NO_REVISION
 
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
+_ROWS_AT_ONCE = 1000
 
 
 def evaluation_name(name: str | None, deployment: str, source: str | None) -> str:
@@ -173,7 +174,7 @@ def _digest_test(samples: Path) -> str:
     try:
         with pq.ParquetFile(samples, page_checksum_verification=True) as file:
             columns = [name for name in ("row_id", *TEST_COLUMNS) if name in file.schema_arrow.names]
-            for batch in file.iter_batches(columns=columns):
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
                 for row in batch.to_pylist():
                     content = json.dumps(row, sort_keys=True, default=str).encode("utf-8", "replace")
                     total += int.from_bytes(hashlib.sha256(content).digest(), "big")

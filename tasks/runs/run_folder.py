@@ -49,6 +49,8 @@ DIAGNOSIS = "diagnosis.parquet"
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
+MOST_VALUES = 10_000_000
+"""Values of metrics that are in memory at the same time to be summarized, at least those of one metric."""
 _AT_ONCE = 2
 """Tables that are written, and metrics that are summarized, at the same time."""
 _RUN_FILES = {
@@ -175,6 +177,7 @@ class RunFolder:
         def write(stage: Stage) -> None:
             with atomic_file(self.path / table_name(stage)) as temporary:
                 tables.write(stage, str(temporary))
+            tables.store.arrays.rest()
 
         map_threads(write, tables.stages, _AT_ONCE)
         tables.store.release()
@@ -188,12 +191,27 @@ class RunFolder:
         groups: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> list[MetricSummary]:
-        """Summarize every metric from the score table, read once, with one batch in memory at a time.
+        """Summarize every metric from the score table, with one batch and at most `MOST_VALUES` values in memory.
 
         Args:
             groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
             weights: Row id -> weight; None if each row counts once.
         """
+        cells = pq.read_metadata(self.path / SCORES).num_rows
+        at_once = max(1, MOST_VALUES * len(requests) // max(cells, 1))
+        summaries: list[MetricSummary] = []
+        for start in range(0, len(requests), at_once):
+            counted = self._count_scores(requests[start : start + at_once], groups, weights)
+            summaries += map_threads(CellCounts.summarize, counted, _AT_ONCE if cells < MOST_VALUES else 1)
+        return summaries
+
+    def _count_scores(
+        self,
+        requests: Sequence[MetricRequest],
+        groups: Mapping[str, str] | None,
+        weights: Mapping[str, float] | None,
+    ) -> list[CellCounts]:
+        """Return the cells of metrics, from a score table that is read once."""
         counted = {
             request.key: CellCounts(
                 request.key, request.metric.direction, request.bounds, is_grouped=groups is not None
@@ -206,7 +224,7 @@ class RunFolder:
             for batch in file.iter_batches(columns=columns):
                 for key, cells in counted.items():
                     _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups, weights)
-        return map_threads(CellCounts.summarize, counted.values(), _AT_ONCE)
+        return [*counted.values()]
 
     def _scores(self, metric: str) -> Iterator[Score]:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):

@@ -44,7 +44,7 @@ def count_diagnoses(
         columns += [name for name in ("key_points", "lost_points") if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns if groups is None else ["row_id", *columns]):
             found = pc.index_in(batch.column("diagnosis"), value_set=names)
-            codes.append(pc.fill_null(found, len(classes) - 1).to_numpy(zero_copy_only=False))
+            codes.append(pc.fill_null(found, len(classes) - 1).cast(pa.int8()).to_numpy(zero_copy_only=False))
             if groups is not None:
                 row_ids += batch.column("row_id").to_pylist()
             reasons.update(count_values(batch.column("reason")))
@@ -55,7 +55,7 @@ def count_diagnoses(
                 points["points"] += pc.sum(batch.column("key_points")).as_py() or 0
                 lost = pc.struct_field(pc.list_flatten(batch.column("lost_points")), "part")
                 points.update(pc.fill_null(lost, _UNKNOWN).to_pylist())
-    joined = np.concatenate(codes).astype(np.int8) if codes else np.zeros(0, np.int8)
+    joined = np.concatenate(codes) if codes else np.zeros(0, np.int8)
     interval_of = _intervals(joined, None if groups is None else list(group_names(row_ids, groups)))
     entries = []
     for code, each in enumerate(classes):

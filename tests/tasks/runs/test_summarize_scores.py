@@ -13,6 +13,7 @@ import pytest
 from metric_core.records import Direction, Score
 from metric_core.schemas import SCORES as SCHEMA
 from metric_core.statistics.summary import summarize
+from tasks.runs import run_folder
 from tasks.runs.row_grouping import group_names
 from tasks.runs.run_folder import SCORES, RunFolder
 
@@ -31,8 +32,12 @@ def random_score(metric: str, draw: random.Random) -> Score:
     return Score.scored(draw.choice([0.0, 0.25, 1 / 3, 1.0]))
 
 
+@pytest.mark.parametrize("values_at_once", [1, 700, run_folder.MOST_VALUES])
 @pytest.mark.parametrize("grouped", [False, True], ids=["rows", "groups"])
-def test_columns_give_the_summary_of_the_cells(grouped: bool, tmp_path: Path) -> None:
+def test_columns_give_the_summary_of_the_cells(
+    grouped: bool, values_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "MOST_VALUES", values_at_once)
     draw, ids = random.Random(7), [f"row-{number}" for number in range(300)]
     scores = {metric: {row: random_score(metric, draw) for row in ids} for metric in METRICS}
     cells: list[dict[str, Any]] = [
