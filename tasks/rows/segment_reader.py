@@ -69,7 +69,7 @@ class SegmentReader:
         """
         if missing := sum(int(placed.missing.sum()) for placed in shards):
             raise ValueError(f"{missing} of the rows of {stage} to read are missing")
-        if not any(placed.segments for placed in shards):
+        if not any(map(len, shards)):
             return repeat(add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns), len(shards))
         return read_in_order(lambda segment: self._segment(stage, segment, columns, keep=keep), shards)
 

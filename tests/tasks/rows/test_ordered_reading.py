@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,8 +26,14 @@ SIZES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1
 """For each segment, the number of rows of each of its samples."""
 
 
-def read(sizes: Sequence[Sequence[int]], order: Sequence[int], shard: int) -> tuple[list[list[str]], Counter[Segment]]:
-    """Return the texts of shards of samples in an order, and how often each segment is decoded."""
+def read(
+    sizes: Sequence[Sequence[int]], order: Sequence[int], shard: int, *, more_segments: bool
+) -> tuple[list[list[str]], Counter[Segment]]:
+    """Return the texts of shards of samples in an order, and how often each segment is decoded.
+
+    Args:
+        more_segments: True for locations that list segments without samples, too.
+    """
     tables, parts, decoded = {}, [], Counter[Segment]()
     for number, counts in enumerate(sizes):
         segment = Segment(f"{number}.parquet")
@@ -37,6 +44,11 @@ def read(sizes: Sequence[Sequence[int]], order: Sequence[int], shard: int) -> tu
         parts.append(Places((segment,), np.zeros(len(counts), np.int32), start, count, np.zeros(len(counts), DIGEST)))
     placed = Places.concat(parts)
     shards = [placed.select(np.array(order[start : start + shard])) for start in range(0, len(order), shard)]
+    if more_segments:
+        shards = [
+            replace(each, segments=placed.segments, segment=placed.segment[order[start : start + shard]])
+            for each, start in zip(shards, range(0, len(order), shard), strict=True)
+        ]
 
     def decode(segment: Segment) -> pa.Table:
         decoded[segment] += 1
@@ -47,16 +59,16 @@ def read(sizes: Sequence[Sequence[int]], order: Sequence[int], shard: int) -> tu
 
 @pytest.mark.parametrize("batch_bytes", [1, 40, 1 << 20])
 @settings(max_examples=30)
-@given(SIZES, st.randoms(use_true_random=False), st.integers(1, 5))
+@given(SIZES, st.randoms(use_true_random=False), st.integers(1, 5), st.booleans())
 def test_rows_come_in_order_and_segments_are_decoded_once(
-    batch_bytes: int, sizes: Sequence[Sequence[int]], random: Random, shard: int
+    batch_bytes: int, sizes: Sequence[Sequence[int]], random: Random, shard: int, more_segments: bool
 ) -> None:
     samples = [(number, sample) for number, counts in enumerate(sizes) for sample in range(len(counts))]
     order = list(range(len(samples)))
     random.shuffle(order)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered_reading, "BATCH_BYTES", batch_bytes)
-        shards, decoded = read(sizes, order, shard)
+        shards, decoded = read(sizes, order, shard, more_segments=more_segments)
     wanted = [
         [
             f"{number}.{sample}.{row}"
