@@ -37,6 +37,9 @@ _EVIDENCE_SPAN = pa.struct(
         pa.field("parts", pa.list_(_PART)),
     ]
 )
+_OTHER_LANGUAGE = pa.struct(
+    [pa.field(name, pa.string(), nullable=False) for name in ("text", "language", "expected_language")]
+)
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
 _PANEL_VOTE = pa.struct(
     [
@@ -269,6 +272,15 @@ SIMILARITIES = TableSchema(
 )
 """Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for other pairs."""
 
+LANGUAGES = TableSchema(
+    Stage.LANGUAGES,
+    1,
+    (_ROW_ID, _text("language", nullable=False), pa.field("others", pa.list_(_OTHER_LANGUAGE))),
+)
+"""One row per sample. `language` is that of question, response and reference together, "und" if it is not clear.
+`others` are the texts that are certainly in another language than expected: the `response` than the question, `claims`
+and `questions` than the response that they restate."""
+
 SCORES = TableSchema(
     Stage.AGGREGATION,
     1,
@@ -322,6 +334,7 @@ SCHEMAS: dict[Stage, TableSchema] = {
         EXPLANATIONS,
         RATINGS,
         SIMILARITIES,
+        LANGUAGES,
         SCORES,
         DIAGNOSES,
     )
