@@ -103,9 +103,6 @@ separate table of replies would need a join by stage, row and position. For choi
 are stored, because the label itself is in the row.
 """
 
-REPLY_COLUMNS = (_REPLY.name, _PANEL.name)
-"""Columns that say how the judge came to an answer; no formula reads them."""
-
 LONGEST_REPLY = 4000
 """Maximum length of a stored reply in characters. A truncated reply ends with its original length."""
 
@@ -339,3 +336,16 @@ SCHEMAS: dict[Stage, TableSchema] = {
         DIAGNOSES,
     )
 }
+
+EVIDENCE_COLUMNS: dict[Stage, tuple[str, ...]] = {
+    Stage.CLAIMS: (
+        *("row_id", "status", "reason", "side", "claim_id", "text"),
+        *("start", "end", "sentence", "citations", "importance"),
+    ),
+    Stage.ENTITIES: ("row_id", "status", "reason", "side", "text"),
+    Stage.QUESTIONS: ("row_id", "status", "reason", "text", "noncommittal"),
+    Stage.RATINGS: ("row_id", "status", "reason", "metric", "template", "value", "number"),
+    Stage.VERDICTS: ("row_id", "status", "reason", "kind", "claim_id", "premise", "verdict", "probability"),
+    Stage.SIMILARITY: ("row_id", "status", "reason", "pair", "k", "cosine"),
+}
+"""Columns that evidence is made of; no formula reads the others, such as the replies of the judge."""
