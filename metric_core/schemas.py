@@ -37,6 +37,9 @@ _EVIDENCE_SPAN = pa.struct(
         pa.field("parts", pa.list_(_PART)),
     ]
 )
+_OTHER_LANGUAGE = pa.struct(
+    [pa.field(name, pa.string(), nullable=False) for name in ("text", "language", "expected_language")]
+)
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
 _PANEL_VOTE = pa.struct(
     [
@@ -99,9 +102,6 @@ A reply is stored on the first of the rows that come from it, because a list of 
 separate table of replies would need a join by stage, row and position. For choices, only replies without a usable label
 are stored, because the label itself is in the row.
 """
-
-REPLY_COLUMNS = (_REPLY.name, _PANEL.name)
-"""Columns that say how the judge came to an answer; no formula reads them."""
 
 LONGEST_REPLY = 4000
 """Maximum length of a stored reply in characters. A truncated reply ends with its original length."""
@@ -269,6 +269,15 @@ SIMILARITIES = TableSchema(
 )
 """Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for other pairs."""
 
+LANGUAGES = TableSchema(
+    Stage.LANGUAGES,
+    1,
+    (_ROW_ID, _text("language", nullable=False), pa.field("others", pa.list_(_OTHER_LANGUAGE))),
+)
+"""One row per sample. `language` is that of question, response and reference together, "und" if it is not clear.
+`others` are the texts that are certainly in another language than expected: the `response` than the question, `claims`
+and `questions` than the response that they restate."""
+
 SCORES = TableSchema(
     Stage.AGGREGATION,
     1,
@@ -322,7 +331,21 @@ SCHEMAS: dict[Stage, TableSchema] = {
         EXPLANATIONS,
         RATINGS,
         SIMILARITIES,
+        LANGUAGES,
         SCORES,
         DIAGNOSES,
     )
 }
+
+EVIDENCE_COLUMNS: dict[Stage, tuple[str, ...]] = {
+    Stage.CLAIMS: (
+        *("row_id", "status", "reason", "side", "claim_id", "text"),
+        *("start", "end", "sentence", "citations", "importance"),
+    ),
+    Stage.ENTITIES: ("row_id", "status", "reason", "side", "text"),
+    Stage.QUESTIONS: ("row_id", "status", "reason", "text", "noncommittal"),
+    Stage.RATINGS: ("row_id", "status", "reason", "metric", "template", "value", "number"),
+    Stage.VERDICTS: ("row_id", "status", "reason", "kind", "claim_id", "premise", "verdict", "probability"),
+    Stage.SIMILARITY: ("row_id", "status", "reason", "pair", "k", "cosine"),
+}
+"""Columns that evidence is made of; no formula reads the others, such as the replies of the judge."""

@@ -24,6 +24,7 @@ class Stage(StrEnum):
     RATINGS = "ratings"
     VERDICTS = "verdicts"
     SIMILARITY = "similarity"
+    LANGUAGES = "languages"
     EXPLANATIONS = "explanations"
     AGGREGATION = "aggregation"
     DIAGNOSIS = "diagnosis"
@@ -33,7 +34,7 @@ class Stage(StrEnum):
 JUDGED = frozenset({Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS, Stage.EXPLANATIONS})
 """The stages that ask a judge; the declaration of each stage is checked against it."""
 
-_RESULTS = frozenset({Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING})
+_RESULTS = frozenset({Stage.LANGUAGES, Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING})
 EVIDENCE_STAGES: tuple[Stage, ...] = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, *_RESULTS})
 """The stages whose tables show how a score was computed."""
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flows.planning.metric_plan import MetricPlan, judges_conversations
@@ -37,20 +38,38 @@ _OTHER_LANGUAGES = {
 """Name of what may be in another language -> sentence about it."""
 
 
-def text_warnings(tables: RunTables, record: RunRecord) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class LanguageCounts:
+    """The number of rows of a run by language.
+
+    Args:
+        rows: ISO 639 code of the language of a row -> number of rows, the most frequent first.
+        others: Name of a text in another language than expected, its language and the expected one -> number of rows.
+    """
+
+    rows: Mapping[str, int]
+    others: Mapping[tuple[str, str, str], int]
+
+
+def count_languages(tables: RunTables) -> LanguageCounts:
+    """Count the rows of a run by language."""
+    rows, others = Counter[str](), Counter[tuple[str, str, str]]()
+    for shard in tables.shards(Stage.LANGUAGES, ["language", "others"]):
+        rows.update({each["values"]: each["counts"] for each in shard["language"].value_counts().to_pylist()})
+        found = (each for chunk in shard["others"].chunks for each in chunk.flatten().to_pylist())
+        others.update((each["text"], each["language"], each["expected_language"]) for each in found)
+    return LanguageCounts(dict(sorted(rows.items(), key=lambda item: (-item[1], item[0]))), others)
+
+
+def text_warnings(tables: RunTables, record: RunRecord, languages: LanguageCounts) -> list[str]:
     """Return sentences about the texts of a run that its models were not made for."""
-    noticed = tables.total
-    warnings = [_describe_long_texts(noticed.long_texts, record.embedder)] if noticed.long_texts else []
-    warnings += _describe_other_languages(noticed.other_languages)
+    long_texts = tables.total.long_texts
+    warnings = [_describe_long_texts(long_texts, record.embedder)] if long_texts else []
+    warnings += _describe_other_languages(languages.others)
     models = _measured_models(record, set(tables.stages))
     known = set.intersection(*map(set, models.values())) if models else set[str]()
-    others = {code: rows for code, rows in noticed.languages.items() if code not in {*known, UNKNOWN}}
-    return [*warnings, _describe_languages(noticed.languages, others, models)] if models and others else warnings
-
-
-def count_languages(tables: RunTables) -> dict[str, int]:
-    """Return the number of rows of a run by ISO 639 code of their language, the most frequent first."""
-    return dict(sorted(tables.total.languages.items(), key=lambda item: -item[1]))
+    others = {code: rows for code, rows in languages.rows.items() if code not in {*known, UNKNOWN}}
+    return [*warnings, _describe_languages(languages.rows, others, models)] if models and others else warnings
 
 
 def _describe_long_texts(count: int, embedder: EmbedderIdentity | None) -> str:
@@ -84,14 +103,14 @@ def _languages_of_pipelines(language: Mapping[str, Any]) -> list[str]:
     return [] if named is None else [named[1], *(language.get("pipelines") or ())]
 
 
-def _describe_other_languages(rows: Mapping[str, int]) -> Iterator[str]:
+def _describe_other_languages(rows: Mapping[tuple[str, str, str], int]) -> Iterator[str]:
     """Yield a sentence for each kind of text that is in another language than it should be."""
     for name, sentence in _OTHER_LANGUAGES.items():
-        pairs = {tuple(key.split()[1:]): count for key, count in rows.items() if key.split()[0] == name}
+        pairs = {(expected, found): count for (text, found, expected), count in rows.items() if text == name}
         if pairs:
             named = ", ".join(
-                f"{language_name(found)} for {language_name(wanted)} {count:,}"
-                for (wanted, found), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+                f"{language_name(found)} for {language_name(expected)} {count:,}"
+                for (expected, found), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
             )
             count = sum(pairs.values())
             yield sentence.format(rows=f"{count:,} {'row' if count == 1 else 'rows'}", named=named)

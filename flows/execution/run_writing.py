@@ -36,8 +36,9 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, started: 
     of_servers = warn_about_servers(tables.total, started.foreign_answers)
     server_warnings = (*started.server_warnings, *of_servers)
     unable = warn_of_unanswerable(started.unanswerable) if metrics.options.metrics is not None else ()
+    languages = count_languages(tables)
     texts = (
-        *text_warnings(tables, started),
+        *text_warnings(tables, started, languages),
         *warn_about_turns(run.plan.source, metrics, tables),
         *follow_up_warnings(tables),
         *warn_of_unread_markers(tables, started.config.citation_pattern),
@@ -49,7 +50,7 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, started: 
         bad_row_count=read.bad_row_count,
         bad_rows=read.bad_rows,
         **({} if read.judgments is None else {"judgments": read.judgments}),
-        languages=count_languages(tables),
+        languages=dict(languages.rows),
         warnings=(*read.warnings, *texts, *unable, *server_warnings),
     )
     settings = ReportingSettings(

@@ -1,7 +1,5 @@
 """Count what results cost that are found rather than computed."""
 
-from collections.abc import Mapping
-
 from tasks.runtime.usage import KindUsage, StageUsage
 
 
@@ -15,8 +13,6 @@ def cached_usage(usage: StageUsage) -> StageUsage:
         questions=usage.questions,
         stored=usage.questions,
         long_texts=usage.long_texts,
-        languages=usage.languages,
-        other_languages=usage.other_languages,
         kinds={kind: KindUsage(questions=cost.questions, stored=cost.questions) for kind, cost in usage.kinds.items()},
     )
 
@@ -35,14 +31,8 @@ def share_of(usage: StageUsage, share: float) -> StageUsage:
         questions=round(usage.questions * share),
         stored=round(usage.stored * share),
         long_texts=round(usage.long_texts * share),
-        languages=_share_of_rows(usage.languages, share),
-        other_languages=_share_of_rows(usage.other_languages, share),
         kinds={
             kind: KindUsage(questions=round(cost.questions * share), stored=round(cost.stored * share))
             for kind, cost in usage.kinds.items()
         },
     )
-
-
-def _share_of_rows(rows: Mapping[str, int], share: float) -> dict[str, int]:
-    return {name: round(count * share) for name, count in rows.items()}

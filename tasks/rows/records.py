@@ -27,15 +27,19 @@ def read_asked_samples(tables: Mapping[Stage, pa.Table]) -> list[Sample]:
     Args:
         tables: Tables of the samples and, if the run has it, of the stage `follow_ups`.
     """
-    samples = read_samples_table(tables[Stage.SAMPLES])
-    if Stage.FOLLOW_UPS not in tables:
-        return samples
-    found = tables[Stage.FOLLOW_UPS].select(["row_id", "question"]).to_pydict()
-    questions = dict(zip(found["row_id"], found["question"], strict=True))
+    questions = read_questions(tables)
     return [
         sample if (question := questions.get(sample.row_id)) is None else replace(sample, user_input=question)
-        for sample in samples
+        for sample in read_samples_table(tables[Stage.SAMPLES])
     ]
+
+
+def read_questions(tables: Mapping[Stage, pa.Table]) -> Mapping[str, str]:
+    """Return the self-contained question of each row that has one."""
+    if Stage.FOLLOW_UPS not in tables:
+        return {}
+    found = tables[Stage.FOLLOW_UPS].select(["row_id", "question"]).drop_null()
+    return dict(zip(found["row_id"].to_pylist(), found["question"].to_pylist(), strict=True))
 
 
 def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -1,8 +1,10 @@
 """Read the evidence of each sample from the stage tables."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -21,8 +23,10 @@ from metric_core.records import (
     Score,
     Side,
     Support,
+    VerdictKey,
     VerdictKind,
 )
+from metric_core.schemas import EVIDENCE_COLUMNS
 from metric_core.stages import Product, Stage
 
 Tables: TypeAlias = Mapping[Stage, pa.Table]
@@ -42,10 +46,14 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
+_Cells: TypeAlias = tuple[Any, ...]
+"""The cells of a table row in its columns of `EVIDENCE_COLUMNS`, which begin with row_id, status and reason."""
+
 _KINDS = {str(kind): kind for kind in VerdictKind}
+_SIDES = {str(side): side for side in Side}
 _ON_REQUEST = (VerdictKind.SUPPORT, VerdictKind.FULL_SUPPORT)
 
-AskedProbabilities: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
+AskedProbabilities: TypeAlias = Mapping[VerdictKey, float]
 """The judge's probabilities of yes, by kind, claim and premise; verdicts that needed no judge question are left out."""
 
 
@@ -55,11 +63,9 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
     Args:
         verdict: `binary` or `probability`: the value that a verdict counts as.
     """
-    grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {
-        name: _by_row(table.to_pylist()) for name, table in tables.items() if name is not Stage.SAMPLES
-    }
+    grouped = {stage: _by_row(_cells(tables, stage)) for stage in tables if stage in EVIDENCE_COLUMNS}
     for sample in samples:
-        rows = {name: found.get(sample.row_id, []) for name, found in grouped.items()}
+        rows = {stage: found.get(sample.row_id, ()) for stage, found in grouped.items()}
         yield _evidence(sample, rows, verdict)
 
 
@@ -70,16 +76,18 @@ def add_verdicts(evidence: Evidence, rows: Iterable[Mapping[str, Any]]) -> Evide
         rows: Rows of the table of verdicts.
     """
     gaps = dict(evidence.gaps)
-    return replace(evidence, verdicts={**evidence.verdicts, **_verdicts(rows, gaps)}, gaps=gaps)
+    cells = (tuple(map(row.get, EVIDENCE_COLUMNS[Stage.VERDICTS])) for row in rows)
+    return replace(evidence, verdicts={**evidence.verdicts, **_verdicts(cells, gaps)}, gaps=gaps)
 
 
 def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]:
     """Return the judge's probabilities for the verdicts of each row, by row id."""
-    by_row: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
-    for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
-        # A verdict that has a reason needed no judge question.
-        if row["probability"] is not None and row["reason"] is None:
-            by_row[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    by_row: dict[str, dict[VerdictKey, float]] = defaultdict(dict)
+    if Stage.VERDICTS in tables:
+        for row_id, _, reason, kind, claim_id, premise, _, probability in _cells(tables, Stage.VERDICTS):
+            # A verdict that has a reason needed no judge question.
+            if probability is not None and reason is None:
+                by_row[row_id][_KINDS[kind], claim_id, premise] = probability
     return by_row
 
 
@@ -90,47 +98,38 @@ def map_probabilities(evidence: Evidence, asked: AskedProbabilities, probability
     return replace(evidence, verdicts={**evidence.verdicts, **changed}, computed={})
 
 
-def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        grouped[row["row_id"]].append(row)
+def _cells(tables: Tables, stage: Stage) -> Iterable[_Cells]:
+    return zip(*(tables[stage][name].to_pylist() for name in EVIDENCE_COLUMNS[stage]), strict=True)
+
+
+def _by_row(cells: Iterable[_Cells]) -> dict[str, list[_Cells]]:
+    grouped: dict[str, list[_Cells]] = defaultdict(list)
+    for row_id, rows in groupby(cells, itemgetter(0)):
+        grouped[row_id].extend(rows)
     return grouped
 
 
-def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], verdict: str) -> Evidence:
-    claims: dict[Side, dict[str, str]] = defaultdict(dict)
-    entities: dict[Side, dict[str, None]] = defaultdict(dict)
+def _evidence(sample: Sample, rows: Mapping[Stage, Sequence[_Cells]], verdict: str) -> Evidence:
     gaps: dict[Product, Score] = {}
-    places: dict[str, Place] = {}
-    importances: dict[str, Importance] = {}
-    for name in (Stage.CLAIMS, Stage.ENTITIES):
-        for row in rows.get(name, ()):
-            side = Side(row["side"])
-            _note_gap(gaps, _SIDE_PRODUCTS[name, side], row)
-            if row["status"] != AnswerStatus.ANSWERED:
-                continue
-            if name is Stage.CLAIMS:
-                claims[side][row["claim_id"]] = row["text"]
-                if row["importance"] is not None:
-                    importances[row["claim_id"]] = Importance(row["importance"])
-                if row["start"] is not None:
-                    citations = tuple(row["citations"] or ())
-                    places[row["claim_id"]] = Place(row["start"], row["end"], row["sentence"], citations)
-            else:
-                entities[side][row["text"]] = None
-    questions, cosines = _questions(rows, gaps)
+    claims, places, importances = _claims(rows.get(Stage.CLAIMS, ()), gaps)
+    entities = _entities(rows.get(Stage.ENTITIES, ()), gaps)
+    questions = _questions(rows.get(Stage.QUESTIONS, ()), gaps)
+    cosines: list[float | None] = [None] * len(questions)
     answer_similarities = {}
-    for row in rows.get(Stage.SIMILARITY, ()):
-        if (product := _PAIR_PRODUCTS.get(row["pair"])) is not None:
-            _note_gap(gaps, product, row)
-            answer_similarities[product] = row["cosine"]
+    for _, status, reason, pair, k, cosine in rows.get(Stage.SIMILARITY, ()):
+        if (product := _PAIR_PRODUCTS.get(pair)) is None:
+            _note_gap(gaps, Product.QUESTION_SIMILARITY, status, reason)
+            cosines[k] = cosine
+        else:
+            _note_gap(gaps, product, status, reason)
+            answer_similarities[product] = cosine
     verdicts = _verdicts(rows.get(Stage.VERDICTS, ()), gaps)
     return Evidence(
         sample=sample,
         claims=claims,
         verdicts=verdicts if verdict == "binary" else _probabilities(rows.get(Stage.VERDICTS, ()), verdicts),
         decisions=None if verdict == "binary" else verdicts,
-        entities={side: tuple(found) for side, found in entities.items()},
+        entities=entities,
         questions=questions,
         question_similarities=cosines,
         answer_similarities=answer_similarities,
@@ -141,60 +140,77 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
     )
 
 
-def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, Any]) -> None:
+def _claims(
+    rows: Iterable[_Cells], gaps: dict[Product, Score]
+) -> tuple[dict[Side, dict[str, str]], dict[str, Place], dict[str, Importance]]:
+    """Return the texts of claims and sentences by side, and places and importances, all by their ids."""
+    claims: dict[Side, dict[str, str]] = defaultdict(dict)
+    places: dict[str, Place] = {}
+    importances: dict[str, Importance] = {}
+    for _, status, reason, name, claim_id, text, start, end, sentence, citations, importance in rows:
+        side = _SIDES[name]
+        _note_gap(gaps, _SIDE_PRODUCTS[Stage.CLAIMS, side], status, reason)
+        if status == AnswerStatus.ANSWERED:
+            claims[side][claim_id] = text
+            if importance is not None:
+                importances[claim_id] = Importance(importance)
+            if start is not None:
+                places[claim_id] = Place(start, end, sentence, tuple(citations or ()))
+    return claims, places, importances
+
+
+def _entities(rows: Iterable[_Cells], gaps: dict[Product, Score]) -> dict[Side, tuple[str, ...]]:
+    entities: dict[Side, dict[str, None]] = defaultdict(dict)
+    for _, status, reason, name, text in rows:
+        side = _SIDES[name]
+        _note_gap(gaps, _SIDE_PRODUCTS[Stage.ENTITIES, side], status, reason)
+        if status == AnswerStatus.ANSWERED:
+            entities[side][text] = None
+    return {side: tuple(found) for side, found in entities.items()}
+
+
+def _note_gap(gaps: dict[Product, Score], product: Product, status: str, reason: str | None) -> None:
     """Note the gap that a failed or impossible reply leaves; an empty result is not a gap."""
-    if row["status"] == AnswerStatus.FAILED:
-        gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
-    elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] not in reasons.NOTHING_FOUND:
-        gaps[product] = Score.undefined(row["reason"] or reasons.NEEDS_LANGUAGE_MODEL)
+    if status == AnswerStatus.FAILED:
+        gaps[product] = Score.failed(reason or reasons.NO_USABLE_REPLY)
+    elif status == AnswerStatus.UNDEFINED and reason not in reasons.NOTHING_FOUND:
+        gaps[product] = Score.undefined(reason or reasons.NEEDS_LANGUAGE_MODEL)
 
 
-def _questions(
-    rows: Mapping[Stage, list[Mapping[str, Any]]], gaps: dict[Product, Score]
-) -> tuple[list[Question], list[float | None]]:
+def _questions(rows: Iterable[_Cells], gaps: dict[Product, Score]) -> list[Question]:
     questions = []
-    for row in rows.get(Stage.QUESTIONS, ()):
-        _note_gap(gaps, Product.QUESTIONS, row)
-        if row["status"] == AnswerStatus.ANSWERED:
-            questions.append(Question(row["text"], row["noncommittal"]))
-    cosines: list[float | None] = [None] * len(questions)
-    for row in rows.get(Stage.SIMILARITY, ()):
-        if row["pair"] == Pair.QUESTION:
-            _note_gap(gaps, Product.QUESTION_SIMILARITY, row)
-            cosines[row["k"]] = row["cosine"]
-    return questions, cosines
+    for _, status, reason, text, noncommittal in rows:
+        _note_gap(gaps, Product.QUESTIONS, status, reason)
+        if status == AnswerStatus.ANSWERED:
+            questions.append(Question(text, noncommittal))
+    return questions
 
 
-def _verdicts(
-    rows: Iterable[Mapping[str, Any]], gaps: dict[Product, Score]
-) -> dict[tuple[VerdictKind, str, str], Support]:
-    verdicts: dict[tuple[VerdictKind, str, str], Support] = {}
-    for row in rows:
-        kind = _KINDS[row["kind"]]
+def _verdicts(rows: Iterable[_Cells], gaps: dict[Product, Score]) -> dict[VerdictKey, Support]:
+    verdicts: dict[VerdictKey, Support] = {}
+    for _, status, reason, name, claim_id, premise, verdict, _ in rows:
+        kind = _KINDS[name]
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
-        if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
+        if kind is VerdictKind.RELEVANCE or status == AnswerStatus.UNDEFINED:
             requested = (Product.REQUESTED_VERDICTS,) if kind in _ON_REQUEST else ()
-            for product in (*products_of(kind, row["claim_id"], row["premise"]), *requested):
-                _note_gap(gaps, product, row)
-        verdicts[kind, row["claim_id"], row["premise"]] = None if row["verdict"] is None else float(row["verdict"])
+            for product in (*products_of(kind, claim_id, premise), *requested):
+                _note_gap(gaps, product, status, reason)
+        verdicts[kind, claim_id, premise] = None if verdict is None else float(verdict)
     return verdicts
 
 
-def _probabilities(
-    rows: Iterable[Mapping[str, Any]], verdicts: Mapping[tuple[VerdictKind, str, str], Support]
-) -> dict[tuple[VerdictKind, str, str], Support]:
+def _probabilities(rows: Iterable[_Cells], verdicts: Mapping[VerdictKey, Support]) -> dict[VerdictKey, Support]:
     """Return the judge's probabilities of yes, and the verdicts themselves where it gave none."""
     supports = dict(verdicts)
-    for row in rows:
-        if row["verdict"] is not None and row["probability"] is not None:
-            supports[VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    for *_, kind, claim_id, premise, verdict, probability in rows:
+        if verdict is not None and probability is not None:
+            supports[_KINDS[kind], claim_id, premise] = probability
     return supports
 
 
-def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:
+def _ratings(rows: Iterable[_Cells]) -> dict[str, list[Rating]]:
     ratings: dict[str, list[Rating]] = defaultdict(list)
-    for row in rows:
-        value = row["number"] if row["number"] is not None else row["value"]
-        unable = row["status"] == AnswerStatus.UNDEFINED
-        ratings[row["metric"]].append(Rating(row["template"], value, row["reason"], unable))
+    for _, status, reason, metric, template, value, number in rows:
+        unable = status == AnswerStatus.UNDEFINED
+        ratings[metric].append(Rating(template, value if number is None else number, reason, unable))
     return ratings

@@ -152,9 +152,6 @@ class StageUsage(QuestionUsage):
         failed: Number of unusable answers by reason.
         warnings: Sentences about the server that answered.
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
-        languages: Number of rows by language of their texts; empty for a stage that does not detect it.
-        other_languages: Number of rows by what is in another language than the text that it answers or restates: its
-            name and both languages, as in `claims de en`.
         models: Work of the models in this process: `embedder`, `recognizer`.
         kinds: Cost by kind of question.
         unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix
@@ -168,8 +165,6 @@ class StageUsage(QuestionUsage):
     cut_off: CutOff = CutOff()
     warnings: tuple[str, ...] = ()
     long_texts: int = 0
-    languages: dict[str, int] = Field(default_factory=dict)
-    other_languages: dict[str, int] = Field(default_factory=dict)
     models: dict[str, ModelWork] = Field(default_factory=dict)
     kinds: dict[str, KindUsage] = Field(default_factory=dict)
     unreported_tokens: int = 0

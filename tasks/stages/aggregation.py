@@ -1,7 +1,6 @@
 """Compute one score per row and metric from the tables of all stages: the stage `aggregation`."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,10 +8,8 @@ from pydantic import Field, field_serializer, field_validator
 
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
-from metric_core.records import Side
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.models.protocol import Models
-from tasks.models.recognizers.detection import CERTAIN, UNKNOWN, detect_language
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.rows.records import build_table, read_asked_samples
@@ -22,7 +19,6 @@ from tasks.rows.sample_evidence import (
     read_asked_probabilities,
     read_evidence,
 )
-from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 
 
@@ -65,13 +61,9 @@ def aggregation(tables: Tables, settings: AggregationSettings, models: Models, p
     samples = read_asked_samples(tables)
     requests = [metric.request() for metric in settings.metrics]
     progress(0, len(samples))
-    languages, other_languages = Counter[str](), Counter[str]()
     asked = read_asked_probabilities(tables) if settings.maps else {}
     rows = []
     for evidence in read_evidence(samples, tables, settings.verdict or "binary"):
-        sample = evidence.sample
-        languages[detect_language((sample.user_input, sample.response, sample.reference))] += 1
-        other_languages.update(_other_languages(evidence))
         for request in requests:
             score = request.score(_map_evidence(evidence, asked, settings.maps.get(request.key)))
             rows.append(
@@ -85,25 +77,7 @@ def aggregation(tables: Tables, settings: AggregationSettings, models: Models, p
                 }
             )
     progress(len(samples), 0)
-    usage = StageUsage(languages=dict(languages), other_languages=dict(other_languages))
-    return StageOutput(build_table(Stage.AGGREGATION, rows), usage)
-
-
-def _other_languages(evidence: Evidence) -> Iterator[str]:
-    """Yield what is certainly in another language than it should be, with both languages."""
-    sample = evidence.sample
-    response = detect_language([sample.response], CERTAIN)
-    if response == UNKNOWN:
-        return
-    restated = {
-        "claims": evidence.claims.get(Side.RESPONSE, {}).values(),
-        "questions": [question.text for question in evidence.questions or ()],
-    }
-    pairs = {"response": (detect_language([sample.user_input], CERTAIN), response)}
-    pairs |= {name: (response, detect_language(texts, CERTAIN)) for name, texts in restated.items()}
-    for name, (wanted, found) in pairs.items():
-        if UNKNOWN not in (wanted, found) and wanted != found:
-            yield f"{name} {wanted} {found}"
+    return StageOutput(build_table(Stage.AGGREGATION, rows))
 
 
 def _map_evidence(

@@ -5,14 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-import pyarrow as pa
-
 from metric_core.declarations.diagnosis_class import SystemPart
 from metric_core.diagnosis.classes import Diagnosis, classes_of, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import Evidence
 from metric_core.records import Side
-from metric_core.schemas import REPLY_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.models.protocol import Models
 from tasks.options.metric_settings import MetricSettings
@@ -22,8 +19,6 @@ from tasks.rows.sample_evidence import read_evidence
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
-_UNREAD = (*REPLY_COLUMNS, "statement", "premise_text", "feedback", "probabilities")
-"""Columns that no fact reads."""
 
 
 class DiagnosisSettings(Settings):
@@ -50,12 +45,11 @@ def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progr
     del models
     samples = read_asked_samples(tables)
     progress(0, len(samples))
-    read = {stage: _narrow(table) for stage, table in tables.items()}
     products = frozenset(settings.planned)
     requests = [metric.request() for metric in settings.metrics]
     parts = {each.name: each.part for each in classes_of(requests)}
     rows = []
-    for evidence in read_evidence(samples, read, "binary"):
+    for evidence in read_evidence(samples, tables, "binary"):
         points = evidence.claims.get(Side.KEY_POINT) if Product.KEY_POINTS_BY_RESPONSE in products else None
         counts = {} if points is None else _count_points(points, evidence)
         rows.append({**_row(evidence.sample.row_id, diagnose(evidence, products, requests), parts), **counts})
@@ -70,10 +64,6 @@ def _count_points(points: Mapping[str, str], evidence: Evidence) -> Mapping[str,
         "lost_points": [asdict(point) for point in find_lost_points(evidence)],
         "points_digest": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:16],
     }
-
-
-def _narrow(table: pa.Table) -> pa.Table:
-    return table.drop_columns([name for name in _UNREAD if name in table.column_names])
 
 
 def _row(row_id: str, found: Diagnosis, parts: Mapping[str, SystemPart | None]) -> Mapping[str, Any]:

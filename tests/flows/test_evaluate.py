@@ -115,7 +115,7 @@ def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
 
 def test_every_table_opens_as_a_data_set(run: Path, tmp_path: Path) -> None:
     tables = [run / "scores.parquet", *sorted((run / "stages").glob("*.parquet"))]
-    assert len(tables) == 7
+    assert len(tables) == 8
     for table in tables:
         loaded = load_dataset("parquet", data_files=str(table), split="train", cache_dir=str(tmp_path / "cache"))
         assert len(loaded) == pq.read_metadata(table).num_rows
@@ -151,7 +151,7 @@ def test_stages_have_their_names_in_prefect(tmp_path: Path) -> None:
     flow_run_id = json.loads((run / "run.json").read_text())["run_id"]
     expected = {
         "samples",
-        *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity")),
+        *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity", "languages")),
         *("aggregation-0", "diagnosis-0"),
         "reporting",
     }
@@ -266,7 +266,7 @@ def test_a_folder_with_other_files_is_refused_and_untouched(tmp_path: Path) -> N
 def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tmp_path: Path) -> None:
     evaluate(tmp_path)
     run = evaluate(tmp_path, metrics=("answer_similarity",))
-    assert {path.stem for path in (run / "stages").iterdir()} == {"samples", "similarity"}
+    assert {path.stem for path in (run / "stages").iterdir()} == {"samples", "similarity", "languages"}
 
 
 def test_runs_of_the_same_second_have_different_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -264,7 +264,12 @@ def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
         ({"format": 99}, {}, RunFolderError, "has the format 99, this rag-assay reads"),
         ({"status": "failed"}, {}, RunFolderError, "is not finished"),
         ({"config": {"limit": "many"}}, {}, RunFolderError, "written by rag-assay .* cannot be used"),
-        ({}, {"stage": "similarity"}, ConfigError, "has no stage similarity .*; it has claims, verdicts, aggregation"),
+        (
+            {},
+            {"stage": "similarity"},
+            ConfigError,
+            "it has claims, verdicts, languages, aggregation",
+        ),
         ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
         ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
         ({}, {"metrics": "noise_sensitivity(mode=x)"}, ConfigError, "mode"),

@@ -24,7 +24,7 @@ def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> MetricPlan
 
 def test_metric_includes_the_inputs_of_its_products() -> None:
     made = plan("faithfulness")
-    results = (Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING)
+    results = (Stage.LANGUAGES, Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING)
     assert made.stages == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS, *results)
     assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS,)
     assert made.inputs_of(Stage.VERDICTS) == (Stage.SAMPLES, Stage.CLAIMS)
@@ -135,6 +135,6 @@ def test_stage_to_refresh_must_be_one_of_the_run(tmp_path: Path) -> None:
     source = tmp_path / "rows.jsonl"
     source.write_text('{"user_input": "Q?", "response": "A.", "reference": "A."}\n', encoding="utf-8")
     config = RunConfig(source=str(source), metrics=("string_similarity",), refresh=(Stage.AGGREGATION,))
-    assert draft_plan(config).metrics.sharded_stages == (Stage.AGGREGATION, Stage.DIAGNOSIS)
+    assert draft_plan(config).metrics.sharded_stages == (Stage.LANGUAGES, Stage.AGGREGATION, Stage.DIAGNOSIS)
     with pytest.raises(ConfigError, match="refresh names verdicts, which this run does not compute; it has samples, "):
         draft_plan(config.model_copy(update={"refresh": (Stage.VERDICTS,)}))

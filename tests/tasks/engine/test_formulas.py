@@ -21,13 +21,14 @@ from tasks.plugins.metric_lookup import parse_metric
 from tasks.runtime.loaded_files import NOTED, note_files
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.diagnosis import DiagnosisSettings
+from tasks.stages.languages import LanguagesSettings
 from tests.properties.sets import REQUESTS
 from tests.structure.house import ROOT, files, text_of
 from tests.tasks.engine.parsed_imports import modules_of_metrics, parse_imports, reach
 from tests.tasks.stages.stage_settings import WITH_METRICS, settings_of
 
 OWN = "tests.tasks.plugins.sample_plugins:GOOD"
-WITHOUT_MODELS = {Stage.AGGREGATION, Stage.DIAGNOSIS}
+WITHOUT_MODELS = {Stage.LANGUAGES, Stage.AGGREGATION, Stage.DIAGNOSIS}
 MODELS = "tasks.opening.run_models"
 
 
@@ -55,6 +56,19 @@ def test_diagnoses_are_kept_by_the_products_that_the_run_asks_for() -> None:
         for planned in ((), (), (Product.RESPONSE_CLAIMS,))
     )
     assert one == same != other
+
+
+def test_languages_are_kept_whatever_the_metrics_and_scores_whatever_detects_languages(code_copy: Path) -> None:
+    def recipes() -> tuple[str | None, str | None]:
+        return make_recipe(Stage.LANGUAGES, LanguagesSettings(), RunModels(), (Stage.SAMPLES,)), recipe("faithfulness")
+
+    languages, scores = recipes()
+    assert languages is not None
+    with edit(code_copy / "tasks/models/recognizers/detection.py"):
+        assert languages != recipes()[0]
+        assert scores == recipes()[1]
+    with edit(code_copy / "metric_core/metrics/faithfulness.py"):
+        assert languages == recipes()[0]
 
 
 def test_scores_of_a_user_defined_metric_are_never_kept() -> None:

@@ -25,7 +25,7 @@ def test_the_levels_follow_from_what_stages_read() -> None:
     assert LEVELS == (
         (Stage.SAMPLES,),
         (Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.ENTITIES),
-        (Stage.RATINGS, Stage.VERDICTS, Stage.SIMILARITY),
+        (Stage.RATINGS, Stage.VERDICTS, Stage.SIMILARITY, Stage.LANGUAGES),
         (Stage.EXPLANATIONS, Stage.AGGREGATION, Stage.DIAGNOSIS),
         (Stage.REPORTING,),
     )

@@ -143,13 +143,13 @@ def test_damaged_segments_are_left_out_of_merged_ones(tmp_path: Path) -> None:
 
 def test_merged_rows_cost_what_they_cost_before(tmp_path: Path) -> None:
     root = str(tmp_path)
-    append(RowStore(root), {"a": ["1"], "b": ["2"]}, usage=StageUsage(questions=6, languages={"en": 2}))
-    append(RowStore(root), {"a": ["3"]}, usage=StageUsage(questions=4, languages={"en": 1}))
+    append(RowStore(root), {"a": ["1"], "b": ["2"]}, usage=StageUsage(questions=6, long_texts=2))
+    append(RowStore(root), {"a": ["3"]}, usage=StageUsage(questions=4, long_texts=1))
     assert prune(root).merged == 2
     store = RowStore(root)
     placed = store.find(STAGE, RECIPE, keys_of(["a", "b"]))
     assert len(placed.segments) == 1
-    assert store.usage_of([placed]) == StageUsage(questions=7, stored=7, languages={"en": 2})
+    assert store.usage_of([placed]) == StageUsage(questions=7, stored=7, long_texts=2)
 
 
 def test_merging_works_at_a_url_and_removes_nothing_while_a_run_is_in_progress() -> None:

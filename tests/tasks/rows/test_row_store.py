@@ -85,16 +85,12 @@ def test_a_store_that_is_only_read_finds_its_own_rows_and_writes_nothing(tmp_pat
 
 def test_found_rows_cost_their_share_of_cached_questions(tmp_path: Path) -> None:
     kinds = {"question": KindUsage(questions=5, requests=5, prompt_tokens=900)}
-    usage = StageUsage(
-        questions=5, requests=5, prompt_tokens=900, seconds=1.5, long_texts=3, languages={"en": 3}, kinds=kinds
-    )
+    usage = StageUsage(questions=5, requests=5, prompt_tokens=900, seconds=1.5, long_texts=3, kinds=kinds)
     append(RowStore(str(tmp_path)), {"a": ["1"], "b": ["2"], "c": ["3"]}, usage=usage)
     append(RowStore(str(tmp_path)), {"d": ["4"]}, usage=StageUsage(questions=7))
     store = RowStore(str(tmp_path))
     placed = store.find(STAGE, RECIPE, keys_of(["a", "b", "c", "d", "e"]))
-    first = StageUsage(
-        questions=5, stored=5, long_texts=3, languages={"en": 3}, kinds={"question": KindUsage(questions=5, stored=5)}
-    )
+    first = StageUsage(questions=5, stored=5, long_texts=3, kinds={"question": KindUsage(questions=5, stored=5)})
     assert store.usage_of([placed]) == first + StageUsage(questions=7, stored=7)
     assert store.usage_of([placed.select(np.array([0]))]).questions == round(5 / 3)
     assert RowStore(str(tmp_path)).usage_of([placed]) == store.usage_of([placed])  # found by another process
