@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.dml import Delete, Update
 
@@ -23,11 +23,8 @@ from tasks.cache.cache_tables import ANSWERS, LAYOUT
 from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.leases import Leases, release_all
 from tasks.cache.write_queue import QueuedValue, WriteQueue
-from tasks.runtime.database import Database, chunks
+from tasks.runtime.database import Database, Upsert, chunks
 from tasks.runtime.database_errors import error_reason
-
-if TYPE_CHECKING:
-    from sqlalchemy.dialects import postgresql, sqlite
 
 DAMAGE = (ValueError, KeyError, TypeError)
 """Exceptions that a decoder raises for bytes that are not a value."""
@@ -36,6 +33,10 @@ MAX_PENDING = 50_000
 """Maximum number of values that wait in memory until the cache can be written again; more are dropped."""
 
 _DAY = 86_400
+# Built once: building a statement takes longer than running it.
+_FIND = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum, ANSWERS.c.used).where(
+    ANSWERS.c.key.in_(bindparam("keys"))
+)
 _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -66,6 +67,10 @@ class AnswerCache:
         """Number of damaged values found so far."""
         self.queue = WriteQueue()
         """The values that are being computed, on their way to the database."""
+        insertion = self.database.insert(ANSWERS)
+        new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
+        self._insert = Upsert(insertion.on_conflict_do_nothing())
+        self._replace = Upsert(insertion.on_conflict_do_update(index_elements=["key"], set_=new))
         self._pending: dict[bytes, _Row] = {}
 
     def ensure(self) -> None:
@@ -92,14 +97,13 @@ class AnswerCache:
         values: dict[bytes, T] = {}
         damaged: list[bytes] = []
         stale: list[bytes] = []
-        query = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum, ANSWERS.c.used)
         yesterday = time.time() - _DAY
 
         def work(connection: Connection) -> None:
             damaged.clear()  # a busy database repeats the work
             stale.clear()
             for chunk in chunks(keys):
-                for key, value, checksum, used in connection.execute(query.where(ANSWERS.c.key.in_(chunk))):
+                for key, value, checksum, used in connection.execute(_FIND, {"keys": chunk}):
                     try:
                         values[key] = decode(require_intact(key, value, checksum))
                     except DAMAGE:
@@ -149,9 +153,9 @@ class AnswerCache:
 
         def work(connection: Connection) -> bool:
             ordered = [unwritten[key] for key in sorted(unwritten)]
-            for replacing in (False, True):
-                if some := [row.values for row in ordered if row.replaces is replacing]:
-                    connection.execute(self._insertion(replacing), some)
+            for insertion, replaces in ((self._insert, False), (self._replace, True)):
+                if some := [row.values for row in ordered if row.replaces is replaces]:
+                    insertion.execute(connection, some)
             for owner, keys in held.items():
                 release_all(connection, keys, owner)
             return True
@@ -171,13 +175,6 @@ class AnswerCache:
                 count,
                 self.database.name,
             )
-
-    def _insertion(self, replacing: bool) -> "sqlite.Insert | postgresql.Insert":
-        insertion = self.database.insert(ANSWERS)
-        if not replacing:
-            return insertion.on_conflict_do_nothing()
-        new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
-        return insertion.on_conflict_do_update(index_elements=["key"], set_=new)
 
     def _defer(self, rows: "dict[bytes, _Row]") -> None:
         """Hold rows in memory that could not be written, at most the first MAX_PENDING of them."""

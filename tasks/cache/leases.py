@@ -6,14 +6,19 @@ an owner that was killed does not delay the others for longer than that.
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, Executable, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Executable, bindparam, delete, literal_column, select, update
 
 from tasks.cache.cache_tables import LEASES
 from tasks.cache.circuit_breaker import CircuitBreaker
-from tasks.runtime.database import Database, chunks
+from tasks.runtime.database import Database, Upsert, chunks
 
 LEASE_SECONDS = 10.0
 """Seconds for which a lease holds without a heartbeat."""
+
+# Built once: building a statement takes longer than running it.
+_OF_OWNER = (LEASES.c.key.in_(bindparam("keys")), LEASES.c.owner == bindparam("holder"))
+_HELD = select(LEASES.c.key).where(*_OF_OWNER)
+_RELEASE = delete(LEASES).where(*_OF_OWNER)
 
 
 class Leases:
@@ -22,12 +27,13 @@ class Leases:
     def __init__(self, database: Database, breaker: CircuitBreaker) -> None:
         self._database = database
         self._breaker = breaker
-        self._expiry = database.clock + LEASE_SECONDS
+        duration: ColumnElement[float] = literal_column(str(LEASE_SECONDS))
+        self._expiry = database.clock + duration
         # A lease that ends later than any taken now predates a clock that was set back; its owner may be long gone.
-        self._is_over = (LEASES.c.expires < database.clock) | (LEASES.c.expires > self._expiry + LEASE_SECONDS)
+        self._is_over = (LEASES.c.expires < database.clock) | (LEASES.c.expires > self._expiry + duration)
         insertion = database.insert(LEASES).values(expires=self._expiry)
         new = {"owner": insertion.excluded.owner, "expires": insertion.excluded.expires}
-        self._claim = insertion.on_conflict_do_update(index_elements=["key"], set_=new, where=self._is_over)
+        self._claim = Upsert(insertion.on_conflict_do_update(index_elements=["key"], set_=new, where=self._is_over))
 
     def claim(self, keys: Sequence[bytes], owner: str) -> set[bytes]:
         """Take leases on missing answers for an owner.
@@ -41,11 +47,9 @@ class Leases:
         return {key for chunk in chunks(keys) for key in self._claim_chunk(chunk, owner)}
 
     def _claim_chunk(self, keys: Sequence[bytes], owner: str) -> Sequence[bytes]:
-        won = select(LEASES.c.key).where(LEASES.c.key.in_(keys), LEASES.c.owner == owner)
-
         def work(connection: Connection) -> Sequence[bytes]:
-            connection.execute(self._claim, [{"key": key, "owner": owner} for key in keys])
-            return connection.execute(won).scalars().all()
+            self._claim.execute(connection, [{"key": key, "owner": owner} for key in keys])
+            return connection.execute(_HELD, {"keys": keys, "holder": owner}).scalars().all()
 
         return self._breaker.call("writing", lambda: self._database.write(work), keys)
 
@@ -77,4 +81,4 @@ class Leases:
 def release_all(connection: Connection, keys: Sequence[bytes], owner: str) -> None:
     """End an owner's leases on answers, in the transaction that caches them."""
     for chunk in chunks(keys):
-        connection.execute(delete(LEASES).where(LEASES.c.key.in_(chunk), LEASES.c.owner == owner))
+        connection.execute(_RELEASE, {"keys": chunk, "holder": owner})

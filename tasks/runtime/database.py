@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
+    Compiled,
     Connection,
     Engine,
     MetaData,
@@ -95,6 +96,7 @@ class Database:
                 "with special characters in percent-encoding"
             ) from None  # the first error may repeat a password
         self._engine: Engine | None = None
+        self._reading: Engine | None = None
         self._process = os.getpid()
         self._opening = Lock()
         self._writing = Lock()
@@ -123,7 +125,7 @@ class Database:
         Args:
             work: Function of a connection; it may be called several times.
         """
-        return self._retry(lambda: self._run(work, isolation_level="AUTOCOMMIT"))
+        return self._retry(lambda: self._run(work, self._open(reading=True)))
 
     def maintain(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work that measures or cleans a whole table, which may take long.
@@ -154,10 +156,10 @@ class Database:
         """
         # Writers of a file exclude each other anyway; those of one process need not poll for their turn.
         with self._writing if self.is_sqlite else nullcontext():
-            return self._retry(lambda: self._run(work))
+            return self._retry(lambda: self._run(work, self._open()))
 
-    def _run(self, work: Callable[[Connection], T], **options: Any) -> T:
-        with self._open().execution_options(**options).begin() as connection:
+    def _run(self, work: Callable[[Connection], T], engine: Engine) -> T:
+        with engine.begin() as connection:
             return work(connection)
 
     def _retry(self, work: Callable[[], T]) -> T:
@@ -172,10 +174,14 @@ class Database:
 
         return retry(work, pause_after)
 
-    def _open(self) -> Engine:
-        """Return the engine of this process: connections must not be shared with the process it was forked from."""
+    def _open(self, *, reading: bool = False) -> Engine:
+        """Return the engine of this process: connections must not be shared with the process it was forked from.
+
+        Args:
+            reading: If true, return one that commits each statement, for work that changes nothing.
+        """
         with self._opening:
-            if self._engine is None or self._process != os.getpid():
+            if self._engine is None or self._reading is None or self._process != os.getpid():
                 engine = self._create_engine()
                 try:
                     with engine.begin() as connection:
@@ -185,7 +191,8 @@ class Database:
                     raise
                 weakref.finalize(self, _dispose, engine, os.getpid())
                 self._engine, self._process = engine, os.getpid()
-            return self._engine
+                self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+            return self._reading if reading else self._engine
 
     def reset_locks(self) -> None:
         """Replace the locks after a fork: the thread that holds them does not exist in this process."""
@@ -208,6 +215,28 @@ class Database:
             ) from error
         event.listen(engine, "do_connect", _connect_to_server)
         return engine
+
+
+class Upsert:
+    """An INSERT statement with ON CONFLICT, for many rows, that is compiled once.
+
+    SQLAlchemy compiles such a statement each time that it is executed.
+
+    Args:
+        statement: Statement from `Database.insert`, whose only parameters are the values of a row.
+    """
+
+    def __init__(self, statement: "sqlite.Insert | postgresql.Insert") -> None:
+        self._statement = statement
+        self._compiled: Compiled | None = None
+
+    def execute(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows; at least one, all with the same columns."""
+        if self._compiled is None:
+            self._compiled = self._statement.compile(dialect=connection.dialect, column_keys=[*rows[0]])
+        order: Sequence[str] | None = getattr(self._compiled, "positiontup", None)
+        given: Any = rows if order is None else [tuple([row[name] for name in order]) for row in rows]
+        connection.exec_driver_sql(str(self._compiled), given)
 
 
 def _unlock_all() -> None:
