@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from metric_core.refusals.language_forms import LANGUAGES, LanguageForms, read_forms
 from metric_core.refusals.refusal_kinds import RefusalKind
@@ -70,6 +70,8 @@ _MARKUP = re.compile(r"[*_`#>~]+|^\s*[-\u2022]\s+", re.MULTILINE)
 _QUOTE = re.compile(r"[\"“„«][^\"“”„«»]{0,300}[\"”“»]")
 _QUOTE_MARKS = '"“”„«»'
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।])|\n+")
+_REMEMBERED = 512
+"""Texts whose kind stays in memory: metrics and the diagnosis of a row ask for it one soon after the other."""
 _MOST_SENTENCES = 200
 """Sentences that are read; a text that declines says so early."""
 
@@ -94,6 +96,7 @@ def declines(text: str) -> bool:
     return refusal_kind(text) is not None
 
 
+@lru_cache(_REMEMBERED)
 def refusal_kind(text: str) -> RefusalKind | None:
     """Return the kind of refusal that a text is; None for an answer.
 

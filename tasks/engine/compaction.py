@@ -52,7 +52,7 @@ def gather_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> 
     if not scattered:
         yield from shards
         return
-    for shard, known in zip(shards, read_known(plan, store, shards), strict=True):
+    for shard, known in zip(shards, read_known(plan, store, shards, whole=True), strict=True):
         for stage in scattered.intersection(known):
             rows = known[stage]
             shard.places[stage] = store.append(stage, None, rows, rows.digests, StageUsage())

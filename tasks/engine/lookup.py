@@ -99,27 +99,44 @@ def _find(step: StageStep, store: RowStore, given: Given | None, part: tuple[Sha
     return places.fill(positions, store.find(step.stage, step.recipe, keys))
 
 
-def read_known(plan: EnginePlan, store: RowStore, shards: Sequence[Shard]) -> Iterator[dict[Stage, StageRows]]:
+def read_known(
+    plan: EnginePlan, store: RowStore, shards: Sequence[Shard], *, whole: bool = False
+) -> Iterator[dict[Stage, StageRows]]:
     """Yield the results that the missing stages of each shard read, if all of a stage are stored.
 
     Args:
         shards: Packed shards, in the order in which they are computed.
+        whole: True to read columns that none of the missing stages reads, too.
 
     Raises:
         AssayError: A segment cannot be read.
     """
+    missing = {stage for shard in shards for stage in shard.missing}
     read = [
         {stage for each in shard.missing for stage in plan.steps[each].reads} - {*shard.missing, Stage.SAMPLES}
         for shard in shards
     ]
     rows = {
         stage: store.read_shards(
-            stage, [shard.places[stage] for shard, own in zip(shards, read, strict=True) if stage in own]
+            stage,
+            [shard.places[stage] for shard, own in zip(shards, read, strict=True) if stage in own],
+            None if whole else _columns(stage, [plan.steps[each] for each in missing]),
         )
         for stage in set[Stage]().union(*read)
     }
     for own in read:
         yield {stage: next(rows[stage]) for stage in own}
+
+
+def _columns(stage: Stage, readers: Sequence[StageStep]) -> list[str] | None:
+    """Return the columns of a stage's table that later stages read; None for all."""
+    wanted: set[str] = set()
+    for step in readers:
+        if stage in step.reads:
+            if stage not in step.definition.columns:
+                return None
+            wanted.update(step.definition.columns[stage])
+    return sorted(wanted)
 
 
 def pack_shards(shards: Sequence[Shard], rows: int, arrays: MappedArrays) -> Iterator[Shard]:

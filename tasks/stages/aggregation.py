@@ -8,6 +8,7 @@ from pydantic import Field, field_serializer, field_validator
 
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
+from metric_core.schemas import EVIDENCE_COLUMNS
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.models.protocol import Models
 from tasks.options.metric_options import VerdictOptions
@@ -52,6 +53,7 @@ class AggregationSettings(VerdictOptions):
     Stage.AGGREGATION,
     version=1,
     reads=(Stage.SAMPLES, *PRODUCT_STAGES),
+    columns=EVIDENCE_COLUMNS,
     cached=False,
     always=True,
 )

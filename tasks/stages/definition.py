@@ -1,7 +1,8 @@
 """Declare a stage: the tables it reads, the questions it asks, and the function that computes its table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Generic, TypeAlias, TypeVar, get_type_hints
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ class StageDefinition(Generic[S]):
     Args:
         version: Number to increase whenever equal inputs would give a different table.
         reads: Stages whose tables it reads, if the run includes them.
+        columns: Columns that it reads of the tables of some of these stages; it may read all of the others.
         asks: Kinds of questions that it may ask the judge; empty for a stage without a judge.
         cached: True if its tables are cached, and a rerun takes the rows that it does not recompute from the earlier
             run.
@@ -56,6 +58,7 @@ class StageDefinition(Generic[S]):
     stage: Stage
     version: int
     reads: tuple[Stage, ...]
+    columns: Mapping[Stage, Sequence[str]]
     asks: tuple[QuestionKind, ...]
     cached: bool
     always: bool
@@ -80,6 +83,7 @@ def stage(  # noqa: PLR0913 a declaration
     *,
     version: int,
     reads: tuple[Stage, ...],
+    columns: Mapping[Stage, Sequence[str]] = MappingProxyType({}),
     asks: tuple[QuestionKind, ...] = (),
     cached: bool = True,
     always: bool = False,
@@ -98,6 +102,6 @@ def stage(  # noqa: PLR0913 a declaration
 
     def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
         settings = get_type_hints(function)["settings"]
-        return StageDefinition(name, version, reads, asks, cached, always, settings, function)
+        return StageDefinition(name, version, reads, columns, asks, cached, always, settings, function)
 
     return declare

@@ -10,6 +10,7 @@ from metric_core.diagnosis.classes import Diagnosis, classes_of, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import Evidence
 from metric_core.records import Side
+from metric_core.schemas import EVIDENCE_COLUMNS
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.models.protocol import Models
 from tasks.options.metric_settings import MetricSettings
@@ -37,6 +38,7 @@ class DiagnosisSettings(Settings):
     Stage.DIAGNOSIS,
     version=3,
     reads=(Stage.SAMPLES, *_READ),
+    columns=EVIDENCE_COLUMNS,
     cached=False,
     always=True,
 )

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from metric_core.columns import REFERENCE, RESPONSE, USER_INPUT
 from metric_core.records import AnswerStatus, Side
+from metric_core.schemas import EVIDENCE_COLUMNS
 from metric_core.stages import Stage
 from tasks.models.protocol import Models
 from tasks.models.recognizers.detection import CERTAIN, UNKNOWN, detect_language
@@ -24,6 +25,7 @@ class LanguagesSettings(Settings):
     Stage.LANGUAGES,
     version=1,
     reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS),
+    columns=EVIDENCE_COLUMNS,
     cached=False,
     always=True,
 )

@@ -19,6 +19,7 @@ from metric_core.evidence import Evidence
 from metric_core.prompts.judge_questions import PARTLY, YES, JudgeQuestion, Kind
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Side, VerdictKey, VerdictKind
+from metric_core.schemas import EVIDENCE_COLUMNS
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.judges.answer_cells import reply_cell, verdict_cells
 from tasks.models.judges.batching import JudgeBatcher
@@ -60,6 +61,7 @@ class VerdictsSettings(JudgedSettings):
     Stage.VERDICTS,
     version=6,
     reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.CLAIMS),
+    columns=EVIDENCE_COLUMNS,
     asks=(
         QuestionKind.VERDICT,
         QuestionKind.USEFULNESS_FOR_REFERENCE,

@@ -11,6 +11,7 @@ from tasks.engine.compaction import MAX_SEGMENTS, gather_known
 from tasks.engine.lookup import look_up, pack_shards, read_known
 from tasks.rows.row_store import RowStore
 from tasks.rows.shard import Shard
+from tasks.stages.verdicts import verdicts
 from tests.tasks.engine.small_runs import (
     FAILS,
     SmallRun,
@@ -107,11 +108,11 @@ def test_what_other_processes_read_lies_in_one_segment_per_shard(tmp_path: Path)
         return [*pack_shards(look_up(plan, store, write_shards(plan, order)), 10, store.arrays)]
 
     assert [len(shard.places[Stage.CLAIMS].segments) for shard in pack()] == [6] * 6
-    wanted = [known[Stage.CLAIMS] for known in read_known(plan, store, pack())]
+    wanted = [known[Stage.CLAIMS] for known in read_known(plan, store, pack(), whole=True)]
     gathered = [*gather_known(plan, store, pack())]
     assert [len(shard.places[Stage.CLAIMS].segments) for shard in gathered] == [1] * 6
     for shard, rows in zip(gathered, wanted, strict=True):
-        (found,) = read_known(plan, RowStore(str(tmp_path)), [shard])
+        (found,) = read_known(plan, RowStore(str(tmp_path)), [shard], whole=True)
         assert found[Stage.CLAIMS].table.equals(rows.table)
         assert found[Stage.CLAIMS].digests.tobytes() == rows.digests.tobytes()
     before = files(tmp_path)
@@ -122,6 +123,18 @@ def test_what_other_processes_read_lies_in_one_segment_per_shard(tmp_path: Path)
     ]
     assert files(tmp_path) == before  # results in the order of the source are read where they are
     assert [len(shard.places[Stage.CLAIMS].segments) for shard in in_order] == [1] * 6
+
+
+def test_of_known_results_only_the_columns_are_read_that_a_missing_stage_reads(tmp_path: Path) -> None:
+    rows = rows_of(["r0", "r1"])
+    run_small(make_plan(str(tmp_path)), rows)
+    plan = make_plan(str(tmp_path), refresh=(Stage.VERDICTS,))
+    store = RowStore(str(tmp_path))
+    (shard,) = pack_shards(look_up(plan, store, write_shards(plan, rows)), 10, store.arrays)
+    (narrow,), (whole,) = (read_known(plan, store, [shard], whole=whole) for whole in (False, True))
+    names = verdicts.columns[Stage.CLAIMS]
+    assert set(names) < set(whole[Stage.CLAIMS].table.column_names)
+    assert narrow[Stage.CLAIMS].table.equals(whole[Stage.CLAIMS].table.select(sorted(names)))
 
 
 def test_many_segments_per_shard_are_stored_together(tmp_path: Path) -> None:

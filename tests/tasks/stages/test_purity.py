@@ -76,8 +76,8 @@ def products(stage: Stage) -> tuple[Product, ...]:
     return tuple(product for product, spec in PRODUCTS.items() if spec.stage is stage)
 
 
-def compute_all() -> dict[Stage, pa.Table]:
-    """The tables of all stages, each made from those before it."""
+def compute_all(*, narrow: bool = False) -> dict[Stage, pa.Table]:
+    """The tables of all stages, each made from those before it, or from the columns of these that it declares."""
     pipeline: Any = Pipeline()
     models = GivenModels(ScriptedJudge(answer), Embedder(), CrossEncoder(), pipeline, pipeline)
     asked = MetricSettings.from_request(resolve("aspect_critic").request({"definition": "Kind?"}, "kind"))
@@ -87,7 +87,8 @@ def compute_all() -> dict[Stage, pa.Table]:
         given = {"products": products(stage), "metrics": (asked,), "explained": "all", "planned": tuple(Product)}
         fields = definition.settings.model_fields
         settings = definition.settings(**{name: value for name, value in given.items() if name in fields})
-        inputs = {earlier: tables[earlier] for earlier in definition.reads}
+        columns = definition.columns if narrow else {}
+        inputs = {each: tables[each].select(columns.get(each, tables[each].column_names)) for each in definition.reads}
         reports: list[tuple[int, int]] = []
         tables[stage] = definition.compute(
             inputs, settings, models, lambda *report, kept=reports: kept.append(report)
@@ -107,6 +108,12 @@ def test_every_stage_gives_a_table_of_its_schema() -> None:
 def test_nothing_but_the_arguments_decides() -> None:
     for stage in STAGES:
         assert compute_all()[stage].equals(compute_all()[stage]), stage
+
+
+def test_a_stage_reads_no_columns_but_those_that_it_declares() -> None:
+    whole, narrow = compute_all(), compute_all(narrow=True)
+    assert any(STAGES[stage].columns for stage in STAGES)
+    assert {stage for stage in whole if not whole[stage].equals(narrow[stage])} == set()
 
 
 def test_no_stage_needs_prefect_or_an_environment() -> None:
