@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from metric_core.refusals.language_forms import LANGUAGES, LanguageForms, read_forms
 from metric_core.refusals.refusal_kinds import RefusalKind
@@ -94,6 +94,7 @@ def declines(text: str) -> bool:
     return refusal_kind(text) is not None
 
 
+@lru_cache(maxsize=1024)  # metrics and the diagnosis of a row read its texts, soon after each other
 def refusal_kind(text: str) -> RefusalKind | None:
     """Return the kind of refusal that a text is; None for an answer.
 
