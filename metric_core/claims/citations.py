@@ -15,7 +15,13 @@ from typing import Protocol, TypeVar
 
 from metric_core.claims.citation_cuts import is_part_of_sentence, separates, stands_alone, trim, widen
 from metric_core.claims.citation_evidence import keep_citations
-from metric_core.claims.citation_forms import FoundForm, find_forms, read_citation_labels, span_labels
+from metric_core.claims.citation_forms import (
+    FoundForm,
+    find_forms,
+    may_hold_forms,
+    read_citation_labels,
+    span_labels,
+)
 from metric_core.claims.citation_pattern import find_by_pattern
 from metric_core.claims.reference_lists import find_references
 
@@ -77,6 +83,8 @@ def find_citations(
     >>> [text.labels for text in find_citations("It rains (see note 7).", pattern=r"\(see note (\d+)\)")]
     [('7',)]
     """
+    if pattern is None and not may_hold_forms(text) and len(text.splitlines()) < 2:
+        return []  # a list of references is below a text
     known = frozenset(ids)
     unread = unread_spans(text)
     references = find_references(text, known)

@@ -1,6 +1,7 @@
 """Lay out the texts and values in the prompt of each kind of question, with the labels of the texts' fences."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from metric_core.prompts import judge_questions as q
 from metric_core.prompts.judge_questions import CustomKind
@@ -72,15 +73,21 @@ def label_texts(texts: Mapping[str, str]) -> dict[str, str]:
     >>> list(label_texts({"user_input": "Why?", "contexts": "Because."}))
     ['context', 'question']
     """
+    return {label: texts[role] for label, role in _label_roles(tuple(texts))}
+
+
+@lru_cache(maxsize=256)  # few questions have other roles
+def _label_roles(roles: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the label and the role of each text, in the order in which prompts show them."""
     by_label: dict[str, str] = {}
-    for role, text in texts.items():
+    for role in roles:
         label = _LABEL_OF_ROLE.get(role, role)
         if label in by_label:
             raise ValueError(
-                f"two texts have the label {label!r}; a question has one text per label: {', '.join(texts)}"
+                f"two texts have the label {label!r}; a question has one text per label: {', '.join(roles)}"
             )
-        by_label[label] = text
-    return {label: by_label[label] for label in sorted(by_label, key=_rank)}
+        by_label[label] = role
+    return [(label, by_label[label]) for label in sorted(by_label, key=_rank)]
 
 
 def places_of(kind: AnyKind) -> Places:
@@ -94,12 +101,18 @@ def check_texts(kind: AnyKind, labels: Iterable[str]) -> None:
     Raises:
         ValueError: If a text is missing, or the prompt has no placeholder for it.
     """
-    places, given = places_of(kind), set(labels)
-    missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given
-    extra = set() if ALL_TEXTS in places.texts else given - set(places.texts)
-    if missing or extra:
+    places, given = places_of(kind), frozenset(labels)
+    if not _are_shown(places, given):
         wanted, got = ", ".join(places.texts), ", ".join(sorted(given)) or "none"
         raise ValueError(f"a question of kind {kind} has the texts {wanted}, got {got}")
+
+
+@lru_cache(maxsize=256)
+def _are_shown(places: Places, given: frozenset[str]) -> bool:
+    """Return whether these are the texts of a template."""
+    missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given
+    extra = set() if ALL_TEXTS in places.texts else given - set(places.texts)
+    return not (missing or extra)
 
 
 def _rank(label: str) -> int:

@@ -73,7 +73,7 @@ class PromptSet:
             layout.INSTRUCTIONS: instructions,
             layout.COUNT: _count(question),
         }
-        pieces = list(fill_template(self._wording(question.kind), texts, values))
+        pieces = fill_template(self._wording(question.kind), texts, values)
         user = _join(pieces)
         return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
 
@@ -159,7 +159,7 @@ def _read(folders: list[Traversable], name: str, places: Places | None) -> str:
 
 @lru_cache(maxsize=256)  # few sets of labels and schemas
 def _fill(wording: str, mark: str, value: str) -> str:
-    return _join(list(fill_template(wording, {}, {mark: value})))
+    return _join(fill_template(wording, {}, {mark: value}))
 
 
 def _join(pieces: list[PromptPiece]) -> str:

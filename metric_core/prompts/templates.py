@@ -7,9 +7,10 @@ a mark.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from metric_core.errors import ConfigError
 from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
@@ -35,9 +36,8 @@ class Places:
     optional: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPiece:
-    """A part of a filled template: the fenced text with this label, or wording if the label is None."""
+class PromptPiece(NamedTuple):
+    """A part of a filled template: the fenced text with this label, or lines of wording if the label is None."""
 
     label: str | None
     text: str
@@ -94,27 +94,33 @@ def custom_places(wording: str, origin: str) -> Places:
     return places
 
 
-def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[PromptPiece]:
-    r"""Yield the lines of a template, with placeholders replaced by fenced untrusted texts and by trusted values.
+def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> list[PromptPiece]:
+    r"""Return the parts of a template, with placeholders replaced by fenced untrusted texts and by trusted values.
 
     >>> pieces = fill_template("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
     >>> [piece.text for piece in pieces]
     ['<quoted context>\n{what}\n</quoted>', 'Is {claim} so?']
     """
-    lines, marks = _parse(wording)
-    elsewhere = [label for label in texts if label not in marks]
-    for line, has_marks, mark in lines:
-        if mark is None or mark[1] in values:
-            yield PromptPiece(None, _MARK.sub(lambda found: values[found[1]], line) if has_marks else line)
+    return [
+        PromptPiece(None, part) if label is None else PromptPiece(label, fence(label, texts[part]))
+        for label, part in _lay_out(wording, tuple(texts), tuple(values.items()))
+    ]
+
+
+@lru_cache(maxsize=256)  # questions differ in their texts; there are few templates, names and values
+def _lay_out(wording: str, names: tuple[str, ...], values: tuple[tuple[str, str], ...]) -> list[tuple[str | None, str]]:
+    """Return the parts of a template: the label and the name of a text, or None and lines with their values."""
+    value_of = dict(values)
+    marks = {found[1] for found in _MARK.finditer(wording)}
+    parts: list[tuple[str | None, str]] = []
+    for line in wording.split("\n"):
+        mark = _MARK.fullmatch(line)
+        if mark is None or mark[1] in value_of:
+            filled = _MARK.sub(lambda found: value_of[found[1]], line)
+            if parts and parts[-1][0] is None:
+                filled = f"{parts.pop()[1]}\n{filled}"
+            parts.append((None, filled))
             continue
-        for name in elsewhere if mark[1] == ALL_TEXTS else [mark[1]]:
-            if name in texts:
-                label = mark[2] or name
-                yield PromptPiece(label, fence(label, texts[name]))
-
-
-@lru_cache(maxsize=256)  # every question has a template, and there are few templates
-def _parse(wording: str) -> tuple[list[tuple[str, bool, re.Match[str] | None]], frozenset[str]]:
-    """Return the lines of a template, whether each has placeholders, which one each is, and the names of all."""
-    lines = [(line, _MARK.search(line) is not None, _MARK.fullmatch(line)) for line in wording.split("\n")]
-    return lines, frozenset(found[1] for found in _MARK.finditer(wording))
+        shown = [name for name in names if name not in marks] if mark[1] == ALL_TEXTS else [mark[1]]
+        parts += [(mark[2] or name, name) for name in shown if name in names]
+    return parts

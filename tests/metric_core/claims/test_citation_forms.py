@@ -1,10 +1,12 @@
 """Every form in the table is read, alone, in lists and in ranges, wherever it stands in a sentence."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from metric_core.claims.citation_forms import FORMS, CitationForm, find_forms
+from metric_core.claims import citation_forms, citations
+from metric_core.claims.citation_forms import FORMS, CitationForm, find_forms, may_hold_forms
 from metric_core.claims.citations import find_citations, strip_citations
 
 PAGE = Path(__file__).parents[3] / "docs" / "design" / "citation-markers.md"
@@ -21,6 +23,33 @@ def _marker(form: CitationForm) -> str:
 def test_the_example_of_a_form_has_that_form_and_its_labels(form: CitationForm) -> None:
     (found,) = find_forms(f"It is raining{_marker(form)}.")
     assert (found.form, found.labels) == (form.name, form.labels)
+
+
+def test_a_text_that_is_not_searched_has_no_markers(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(3)
+    pieces = [
+        *"[](){}<>\\~^:,.-/ 1²\n\u2028",
+        "\uff3b2\uff3d",
+        "\u30143\u3015",
+        "\u30104:0\u2020a\u3011",
+        URL,
+        "References:",
+        "a.pdf",
+    ]
+    pieces += [
+        *(form.example for form in FORMS),
+        "It rains.",
+        "It rains.\u00b9",
+        "It rains.\u00b2",
+        "It rains.\u2074",
+        "x",
+    ]
+    texts = ["".join(random.choices(pieces, k=random.randrange(1, 5))) for _ in range(4000)]
+    quick = [find_citations(text, (URL,), passages=4) for text in texts]
+    assert {may_hold_forms(text) for text in texts} == {True, False}
+    for module in (citation_forms, citations):
+        monkeypatch.setattr(module, "may_hold_forms", lambda _: True)
+    assert [find_citations(text, (URL,), passages=4) for text in texts] == quick
 
 
 @NAMED
