@@ -67,10 +67,8 @@ def digest_rows(table: pa.Table, bounds: NDArray[np.int64], stage: Stage) -> Dig
     return np.frombuffer(b"".join(digests), DIGEST)
 
 
-def digest_cells(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def digest_cells(column: pa.ChunkedArray) -> NDArray[np.uint64]:
     """Return the digest of each cell of a column: equal if and only if the cells are, of columns of one type.
-
-    Another process gives a cell another digest.
 
     >>> one, other = digest_cells(pa.chunked_array([[["a", "bc"], None, ["ab", "c"], ["a", "bc"]]])).reshape(2, 2).T
     >>> (one == other).tolist()
@@ -78,7 +76,8 @@ def digest_cells(column: pa.ChunkedArray) -> NDArray[np.int64]:
     """
     array = _combine(column, column.type)
     streams = _streams([array], np.arange(len(array) + 1))
-    return np.fromiter((hash(b"".join(parts)) for parts in zip(*streams, strict=True)), np.int64, len(array))
+    digests = [blake2b(b"".join(parts), digest_size=8).digest() for parts in zip(*streams, strict=True)]
+    return np.frombuffer(b"".join(digests), np.uint64)
 
 
 def row_keys(recipe: str, inputs: Sequence[Digests]) -> Digests:

@@ -94,13 +94,13 @@ class _Content:
     """
 
     ids: pa.Array
-    cells: Mapping[str, NDArray[np.int64]]
+    cells: Mapping[str, NDArray[np.uint64]]
 
     @classmethod
     def read(cls, shards: Iterable[pa.Table]) -> Self:
         """Read the samples of a run, shard by shard."""
         ids = [pa.array([], pa.string())]
-        cells: dict[str, list[NDArray[np.int64]]] = {}
+        cells: dict[str, list[NDArray[np.uint64]]] = {}
         rows = 0
         for shard in shards:
             filled = {name for name in CONTENT if shard[name].null_count < shard.num_rows}
@@ -116,13 +116,13 @@ class _Content:
         """Return the ids of rows by their numbers."""
         return tuple(self.ids.take(pa.array(numbers)).to_pylist())
 
-    def column(self, name: str) -> NDArray[np.int64]:
+    def column(self, name: str) -> NDArray[np.uint64]:
         """Return the digest of each row's cell in a column."""
         cells = self.cells.get(name)
         return _no_value(name, len(self.ids)) if cells is None else cells
 
 
-def _no_value(name: str, rows: int) -> NDArray[np.int64]:
+def _no_value(name: str, rows: int) -> NDArray[np.uint64]:
     """Return the digest of a null in a column, for each of some rows, without taking memory for each."""
     null = pa.chunked_array([pa.nulls(1, SAMPLES.arrow.field(name).type)])
     return np.broadcast_to(digest_cells(null), rows)

@@ -123,7 +123,7 @@ def iterate_cells(path: Path) -> Iterator[pa.Table]:
     Raises:
         RunFolderError: The score table is missing, or cannot be read.
     """
-    digests: list[NDArray[np.int64]] = []
+    digests: list[NDArray[np.uint64]] = []
     try:
         check_table(pq.read_schema(path), Stage.AGGREGATION, path)
         with pq.ParquetFile(path, read_dictionary=_TEXTS, page_checksum_verification=True) as file:
@@ -137,7 +137,7 @@ def iterate_cells(path: Path) -> Iterator[pa.Table]:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
 
 
-def _check_parts(file: pq.ParquetFile, digests: NDArray[np.int64], path: Path) -> None:
+def _check_parts(file: pq.ParquetFile, digests: NDArray[np.uint64], path: Path) -> None:
     """Refuse a score table in which a row has cells in two parts.
 
     Args:
