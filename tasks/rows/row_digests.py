@@ -27,7 +27,7 @@ Digests: TypeAlias = NDArray[np.void]
 """Digests of type `DIGEST`, one per sample."""
 
 _Bounds: TypeAlias = NDArray[np.int64]
-_Parts: TypeAlias = Iterable[bytes | memoryview]
+_Parts: TypeAlias = Iterable[bytes]
 """The bytes of each sample in a stream."""
 
 _IGNORED = "row_number"
@@ -136,7 +136,7 @@ def _streams(arrays: Sequence[pa.Array], bounds: _Bounds) -> list[_Parts]:
     for array in arrays:
         _append_streams(array, bounds, fixed, deeper)
     rows = np.concatenate(fixed, axis=1)
-    return [_cut(rows, bounds), *deeper]
+    return [_cut(rows, bounds), *deeper] if len(rows) else []
 
 
 def _append_streams(array: pa.Array, bounds: _Bounds, fixed: list[NDArray[np.uint8]], deeper: list[_Parts]) -> None:
@@ -178,5 +178,5 @@ def _ends(lengths: NDArray[np.int32]) -> _Bounds:
 def _cut(values: NDArray[np.generic], bounds: NDArray[np.generic]) -> _Parts:
     """Return the bytes of the values of each sample."""
     width = values.itemsize * (values.shape[1] if values.ndim > 1 else 1)
-    content = memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))  # type: ignore[arg-type] # has a buffer
-    return [content[start:end] for start, end in pairwise((bounds.astype(np.int64) * width).tolist())]
+    content = values[bounds[0] : bounds[-1]].tobytes()
+    return [content[start:end] for start, end in pairwise(((bounds.astype(np.int64) - bounds[0]) * width).tolist())]
