@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ from tasks.record.run_record import MetricRecord
 from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_changes import RowChanges, find_row_changes
-from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
+from tasks.runs.row_grouping import ROW_ID, TextColumn, columns_with, group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.runs.row_weights import read_weights
 from tasks.runs.run_folder import SCORES
@@ -77,7 +76,8 @@ class RunRows:
         groups: dict[str, str] = {}
         slicing = [SliceColumn(column) for column in matching.slices]
         values: dict[str, dict[str, str | None]] = {column: {} for column in matching.slices}
-        for shard in run.samples():
+        read = columns_with(name, *matching.slices, *([] if matching.by is None else [matching.by]))
+        for shard in run.samples(read):
             row_names = [str(name) for name in names.read(shard)]
             keys.update(zip(shard[ROW_ID].to_pylist(), row_names, strict=True))
             for column in slicing:
@@ -142,15 +142,10 @@ class ScoreTable:
         """Return a mapping from row name to the score of a metric, without its reason; equal scores are one object."""
         part = self.table.filter(pc.equal(self.table["metric"], metric))
         rows, status, label = (part[name].cast(pa.string()).to_pylist() for name in (ROW_ID, "status", "label"))
-        shared: dict[tuple[Any, ...], Score] = {}
-        scores = {}
-        cells = zip(status, part["value"].to_pylist(), label, strict=True)
-        for row_id, cell in zip(rows, cells, strict=True):
-            if cell not in shared:
-                shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
-            if row_id in self.keys:
-                scores[self.keys[row_id]] = shared[cell]
-        return scores
+        cells = [*zip(status, part["value"].to_pylist(), label, strict=True)]
+        shared = {cell: Score(Status(cell[0]), cell[1], cell[2]) for cell in dict.fromkeys(cells)}
+        keys = self.keys
+        return {keys[row_id]: shared[cell] for row_id, cell in zip(rows, cells, strict=True) if row_id in keys}
 
 
 @dataclass(frozen=True, slots=True)
