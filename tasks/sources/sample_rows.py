@@ -15,7 +15,6 @@ import pyarrow as pa
 from metric_core.columns import (
     COLUMNS,
     PARALLEL_COLUMNS,
-    POINT_EVIDENCE,
     REFERENCE,
     RELEVANCE_JUDGMENTS,
     SESSION_ID,
@@ -205,8 +204,10 @@ def _align_lists(values: dict[str, Any]) -> None:
     """
     for column, others in PARALLEL_COLUMNS.items():
         items = values.get(column)
+        if items is None:
+            continue
         other = next((name for name in others if values.get(name) is not None), None)
-        if items is None or other is None or len(items) == len(values[other]):
+        if other is None or len(items) == len(values[other]):
             continue
         if items:
             problem = f"got a list of {len(items)}, wanted {len(values[other])}: one for each item of {other}, or null"
@@ -256,26 +257,22 @@ class BatchBuilder:
 
     def __init__(self) -> None:
         self._schema = SAMPLES.arrow
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+        self._rows: list[dict[str, Any]] = []
         self.size = 0
         """Approximate size of the texts of the samples."""
 
     def __len__(self) -> int:
-        return len(self._columns["row_id"])
+        return len(self._rows)
 
     def add(self, row_id: str, number: int, row: SampleRow) -> None:
         """Add a sample."""
-        self._columns["row_id"].append(row_id)
-        self._columns["row_number"].append(number)
-        self._columns["extras"].append(row.extras)
-        for column in (*COLUMNS, POINT_EVIDENCE):
-            self._columns[column].append(row.values.get(column))
+        self._rows.append({**row.values, "row_id": row_id, "row_number": number, "extras": row.extras})
         self.size += sum(map(_size, (row.extras, *row.values.values())))
 
     def take(self) -> pa.Table:
         """Return a table of the samples added since the last call."""
-        arrays = [pa.array(self._columns[field.name], field.type) for field in self._schema]
-        self._columns = {name: [] for name in self._schema.names}
+        arrays = [pa.array([row.get(field.name) for row in self._rows], field.type) for field in self._schema]
+        self._rows = []
         self.size = 0
         return pa.table(arrays, schema=self._schema)
 

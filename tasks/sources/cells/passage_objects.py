@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from metric_core.columns import (
@@ -98,8 +99,8 @@ def parse_documents(items: Sequence[Any]) -> Sequence[Any]:
     """
     if not items or not all(isinstance(item, str) for item in items):
         return items
-    parsed = [_parse(item) for item in items]
-    return parsed if all(_is_document(item) for item in parsed) else items
+    parsed = [*takewhile(_is_document, map(_parse, items))]  # of a list of plain texts, only the first is parsed
+    return parsed if len(parsed) == len(items) else items
 
 
 def _parse(text: str) -> Any:
