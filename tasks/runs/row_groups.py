@@ -16,8 +16,10 @@ from tasks.rows.records import add_missing_columns
 from tasks.runs.file_checks import unreadable_error
 
 
-def iterate_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the shards of a samples table, one in memory at a time.
+def iterate_shards(
+    path: Path, columns: Sequence[str] | None = None, stage: Stage = Stage.SAMPLES
+) -> Iterator[pa.Table]:
+    """Yield the shards of a stage's table, one in memory at a time.
 
     Args:
         columns: Columns to read; None for all.
@@ -28,7 +30,7 @@ def iterate_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
-                yield add_missing_columns(file.read_row_group(number, columns=columns), Stage.SAMPLES, columns)
+                yield add_missing_columns(file.read_row_group(number, columns=columns), stage, columns)
     except (pa.ArrowException, OSError) as error:
         raise unreadable_error(path, error) from error
 

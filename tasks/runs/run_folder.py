@@ -201,11 +201,14 @@ class RunFolder:
             for request in requests
         }
         needs_rows = groups is not None or weights is not None
-        columns = ["metric", "status", "value", "label", "reason", *(["row_id"] if needs_rows else [])]
-        with pq.ParquetFile(self.path / SCORES, read_dictionary=["metric", "status", "label", "reason"]) as file:
-            for batch in file.iter_batches(columns=columns):
+        texts = ["metric", "status", "label", "reason", *(["row_id"] if needs_rows else [])]
+        with pq.ParquetFile(self.path / SCORES, read_dictionary=texts) as file:
+            for batch in file.iter_batches(columns=[*texts, "value"]):
+                row_ids = batch.column("row_id").dictionary.to_pylist() if needs_rows else []
+                names = None if groups is None else [*group_names(row_ids, groups)]
+                weighted = None if weights is None else weights_in_order(row_ids, weights)
                 for key, cells in counted.items():
-                    _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups, weights)
+                    _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, names, weighted)
         return map_threads(CellCounts.summarize, counted.values(), _AT_ONCE)
 
     def _scores(self, metric: str) -> Iterator[Score]:
@@ -223,7 +226,11 @@ class RunFolder:
 
     def read_samples(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Return columns of the samples that were written to the folder, shard by shard."""
-        return iterate_shards(self.path / STAGES / f"{Stage.SAMPLES}.parquet", columns)
+        return self.read_shards(Stage.SAMPLES, columns)
+
+    def read_shards(self, stage: Stage, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Return columns of a stage's table that was written to the folder, shard by shard."""
+        return iterate_shards(self.path / table_name(stage), columns, stage)
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a metric in the score table, in batches.
@@ -302,10 +309,15 @@ class RunFolder:
 def _count_cells(
     batch: pa.RecordBatch,
     cells: CellCounts,
-    groups: Mapping[str, str] | None,
-    weights: Mapping[str, float] | None,
+    names: Sequence[str] | None,
+    weights: Sequence[float] | None,
 ) -> None:
-    """Add a batch of a metric's cells to its counts."""
+    """Add a batch of a metric's cells to its counts.
+
+    Args:
+        names: Name of the group of each row in the dictionary of the batch.
+        weights: Weight of each of these rows.
+    """
     has_value = pc.is_valid(batch.column("value"))
     cells.add_counts(
         count_values(batch.column("status")),
@@ -316,10 +328,10 @@ def _count_cells(
     labels = valued.column("label")
     for scale in [*count_values(labels), *([None] if labels.null_count else [])]:
         rows = valued.filter(pc.is_null(labels) if scale is None else pc.fill_null(pc.equal(labels, scale), False))
-        row_ids = [] if groups is None and weights is None else rows.column("row_id").to_pylist()
-        names = () if groups is None else group_names(row_ids, groups)
+        row_ids = [] if names is None and weights is None else rows.column("row_id").indices.to_pylist()
+        of_groups, of_rows = ([] if each is None else [each[row] for row in row_ids] for each in (names, weights))
         values = rows.column("value").to_numpy(zero_copy_only=False)
-        cells.add_values(values, scale, names, weights_in_order(row_ids, weights))
+        cells.add_values(values, scale, of_groups, of_rows)
 
 
 def count_values(values: pa.Array) -> dict[Any, int]:

@@ -32,7 +32,7 @@ def count(rows: WrittenRows) -> Iterator[SharedRows]:
     """Yield the number of rows that have all scores, if the means are over different rows."""
     scored: Counter[str] = Counter()
     by_number: Counter[int] = Counter()
-    for shard in rows.tables.shards(Stage.AGGREGATION, ["row_id", "metric", "value"]):
+    for shard in rows.folder.read_shards(Stage.AGGREGATION, ["row_id", "metric", "value"]):
         cells = shard.filter(pc.is_valid(shard["value"]))
         scored.update({each["values"]: each["counts"] for each in pc.value_counts(cells["metric"]).to_pylist()})
         numbers = cells.group_by("row_id").aggregate([("metric", "count")])["metric_count"]

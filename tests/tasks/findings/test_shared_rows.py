@@ -28,7 +28,7 @@ def write_scores(scored: dict[str, set[int]], rows: int, shards: int = 2) -> Wri
         for i in range(shards)
     ]
     requests = [SimpleNamespace(key=metric) for metric in METRICS]
-    run = SimpleNamespace(tables=SimpleNamespace(shards=lambda *_: iter(tables)), requests=requests)
+    run = SimpleNamespace(folder=SimpleNamespace(read_shards=lambda *_: iter(tables)), requests=requests)
     return cast("WrittenRows", run)
 
 
