@@ -96,7 +96,7 @@ class Call:
         if self.is_over or job.is_done:
             return
         job.is_done = True
-        if job.sent != 1 or job.splits:
+        if reply.requests != job.sent or reply.splits != job.splits:
             reply = replace(reply, requests=job.sent, splits=job.splits)
         try:
             self._arrived(job.position, reply)

@@ -78,14 +78,15 @@ def split_reply(reply: Reply, bodies: Sequence[Mapping[str, object]]) -> list[Re
             reply.status,
             {**named, "choices": [choice], "usage": {"prompt_tokens": prompt, "completion_tokens": output}},
             reply.seconds,
+            requests=int(i == 0),
             conversations=len(bodies),
         )
-        for choice, prompt, output in zip(ordered, prompts, outputs, strict=True)
+        for i, (choice, prompt, output) in enumerate(zip(ordered, prompts, outputs, strict=True))
     ]
 
 
 def _characters(body: Mapping[str, Any]) -> int:
-    return sum(len(message["content"]) for message in body["messages"]) or 1
+    return sum([len(message["content"]) for message in body["messages"]]) or 1
 
 
 def _divide(total: int, shares: Sequence[int]) -> list[int]:

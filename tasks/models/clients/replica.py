@@ -66,7 +66,7 @@ class Reply:
     @property
     def is_answer(self) -> bool:
         """Whether the reply is a JSON object and not an error."""
-        return self.status == 200 and isinstance(self.content, Mapping)
+        return self.status == 200 and isinstance(self.content, dict)
 
     @property
     def message(self) -> str:
@@ -123,10 +123,10 @@ def get_counts(reply: Reply) -> tuple[int, int, int]:
     (7, 0, 1)
     """
     usage = reply.content.get("usage") if reply.is_answer else None
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return 0, 0, 0
     details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
     return _count(prompt), _count(cached), _count(usage.get("completion_tokens", usage.get("output_tokens")))
 

@@ -175,6 +175,6 @@ def check_distribution(probabilities: Sequence[float]) -> str | None:
     if total > 1 + _LARGEST_EXCESS:
         return f"the probabilities of different tokens add up to {total:.4g}"
     possible = [probability for probability in probabilities if probability > _NEVER]
-    if len(possible) >= _SUSPICIOUS and len(set(possible)) == 1:
+    if len(possible) >= _SUSPICIOUS and possible[0] == possible[-1] and len(set(possible)) == 1:
         return f"{len(possible)} different tokens are all equally likely"
     return None
