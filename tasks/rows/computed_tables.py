@@ -99,4 +99,5 @@ class RunTables:
         schema = self.schema(stage)
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for table in self.shards(stage, schema.names):
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
+                size = max(1, table.num_rows)
+                writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=size)

@@ -15,15 +15,13 @@ _ABSENT = -2
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A row group of a Parquet file that holds rows of a stage, sorted by sample.
+    """A Parquet file of one row group that holds rows of a stage, sorted by sample.
 
     Args:
         path: Path or fsspec URL of the file.
-        group: Number of the row group; the table of a run folder has one per shard.
     """
 
     path: str
-    group: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ MOST_BYTES = 32 << 20
 """Size of the decoded segments that stay in memory."""
 
 MOST_FILES = 64
-"""Number of files whose metadata stays in memory: that of a run folder's table describes all of its shards."""
+"""Number of files whose metadata stays in memory."""
 
 _Key: TypeAlias = tuple[Segment, tuple[str, ...] | None]
 
@@ -100,7 +100,7 @@ class SegmentReader:
                 self._metadata[segment.path] = file.metadata
                 if len(self._metadata) > MOST_FILES:
                     self._metadata.popitem(last=False)
-            return file.read_row_group(segment.group, columns)
+            return file.read_row_group(0, columns)
 
     def _remember(self, key: _Key, table: pa.Table) -> None:
         with self._lock:

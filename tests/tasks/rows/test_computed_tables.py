@@ -1,11 +1,14 @@
 """The tables of a run folder have the shards in order, and the optional columns in which a shard has a value."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metric_core.schemas import QUESTIONS
+from metric_core.schemas import QUESTIONS, SCORES
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
@@ -43,3 +46,14 @@ def test_a_stage_has_its_shards_in_the_order_of_their_samples(tmp_path: Path) ->
         assert [file.read_row_group(number)["text"].to_pylist() for number in range(2)] == [["When?"], ["Why?", "How?"]]
         assert file.schema_arrow.equals(QUESTIONS.arrow, check_metadata=True)
     assert run.rows(STAGE) == 3
+
+
+def test_a_large_shard_is_one_row_group(tmp_path: Path) -> None:
+    rows = (1 << 20) + 1  # more than pyarrow writes into a row group by itself
+    values = {"row_id": "a", "metric": "m", "value": 0.5, "status": "scored", "reason": None, "label": None}
+    arrays = [pa.repeat(pa.scalar(values[field.name], field.type), rows) for field in SCORES.arrow]
+    shard = SimpleNamespace(table=pa.table(arrays, schema=SCORES.arrow))
+    store: Any = SimpleNamespace(read_shards=lambda _stage, _shards, _columns: iter([shard]))
+    target = tmp_path / "scores.parquet"
+    RunTables(store, [], {Stage.AGGREGATION: []}, {}).write(Stage.AGGREGATION, str(target))
+    assert [pq.read_metadata(target).row_group(0).num_rows] == [rows]

@@ -11,10 +11,8 @@ from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows import segment_reader
-from tasks.rows.computed_tables import RunTables
 from tasks.rows.places import Places, Segment
 from tasks.rows.row_digests import DIGEST
-from tasks.rows.row_store import RowStore
 from tasks.rows.segment_reader import SegmentReader
 from tasks.rows.table_store import TableStore
 from tests.tasks.builders import samples_table
@@ -30,22 +28,19 @@ def places(*several: tuple[Segment, int, int]) -> Places:
 
 
 @pytest.fixture
-def run_table(tmp_path: Path) -> str:
-    """Return the path of a samples table as in a run folder: three shards, one of them with scores of passages."""
-    store = TableStore(str(tmp_path / "tables"))
-    shards = [
+def segments(tmp_path: Path) -> list[Segment]:
+    """Return three segments with samples, one of them with scores of passages."""
+    store = TableStore(str(tmp_path))
+    tables = [
         samples_table({"row_id": "a"}, {"row_id": "b", "retrieved_context_scores": [0.5]}),
         samples_table(),
         samples_table({"row_id": "c"}),
     ]
-    path = str(tmp_path / "samples.parquet")
-    refs = [store.write(shard) for shard in shards]
-    RunTables(RowStore(str(tmp_path)), refs, {}, {}).write(Stage.SAMPLES, path)
-    return path
+    return [Segment(store.write(table).path) for table in tables]
 
 
-def test_rows_of_several_shards_of_a_run_folder_are_read_in_order(run_table: str) -> None:
-    first, second, third = (Segment(run_table, group) for group in range(3))
+def test_rows_of_several_segments_are_read_in_order(segments: list[Segment]) -> None:
+    first, second, third = segments
     placed = places((third, 0, 1), (first, 1, 1), (second, 0, 0), (first, 0, 1))
     table = SegmentReader().read(Stage.SAMPLES, placed)
     assert table.schema.equals(SAMPLES.arrow, check_metadata=True)
@@ -68,32 +63,34 @@ def test_rows_stored_with_and_without_an_optional_column_are_read_together(tmp_p
         assert [table[name].to_pylist() for name in ("row_id", "session_id")] == [["b", "a"], ["s", None]]
 
 
-def test_whole_segments_in_order_are_not_copied(run_table: str) -> None:
+def test_whole_segments_in_order_are_not_copied(segments: list[Segment]) -> None:
     reader = SegmentReader()
-    placed = places((Segment(run_table, 0), 0, 2), (Segment(run_table, 2), 0, 1))
+    placed = places((segments[0], 0, 2), (segments[2], 0, 1))
     addresses = [
         chunk.buffers()[2].address for _ in range(2) for chunk in reader.read(Stage.SAMPLES, placed)["row_id"].chunks
     ]
     assert addresses[:2] == addresses[2:]
 
 
-def test_segments_are_decoded_once_while_they_fit_into_memory(run_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_decoded_once_while_they_fit_into_memory(
+    segments: list[Segment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     decoded = []
 
     class Counting(pq.ParquetFile):  # type: ignore[misc] # pyarrow has no types
         def read_row_group(self, number: int, columns: object = None) -> pa.Table:
-            decoded.append(number)
+            decoded.append(self.metadata.num_rows)
             return super().read_row_group(number, columns)
 
     monkeypatch.setattr(pq, "ParquetFile", Counting)
-    for most_bytes, expected in ((segment_reader.MOST_BYTES, [0, 2]), (0, [0, 2, 0, 2])):
+    for most_bytes, expected in ((segment_reader.MOST_BYTES, [2, 1]), (0, [2, 1, 2, 1])):
         monkeypatch.setattr(segment_reader, "MOST_BYTES", most_bytes)
         decoded.clear()
         reader = SegmentReader()
         for _ in range(2):
-            for group in (0, 2):
-                reader.read(Stage.SAMPLES, places((Segment(run_table, group), 0, 1)))
-                reader.read(Stage.SAMPLES, places((Segment(run_table, group), 0, 1)), ["row_id"])
+            for segment in (segments[0], segments[2]):
+                reader.read(Stage.SAMPLES, places((segment, 0, 1)))
+                reader.read(Stage.SAMPLES, places((segment, 0, 1)), ["row_id"])
         assert decoded == expected
 
 
