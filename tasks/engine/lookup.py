@@ -23,8 +23,9 @@ from tasks.runtime.threads import map_threads
 LOOKUPS_AT_ONCE = 8
 """Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
-SHARDS_IN_MEMORY = 256
-"""Shards whose digests and places are in memory before they are moved to files."""
+SHARDS_IN_MEMORY = 1024
+"""Shards whose digests and places are in memory before they are moved to a file, which stays open: a process may open
+about a thousand."""
 
 _T = TypeVar("_T")
 _Result = TypeVar("_Result")

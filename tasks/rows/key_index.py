@@ -101,7 +101,7 @@ class KeyIndex:
         is_last = np.append(halves[order][1:] != halves[order][:-1], True)[: len(order)]
         kept = order[is_last]
         columns = (placed.segment, placed.start, placed.count, placed.digests)
-        arrays = [self._arrays.move([column[kept]])[0] for column in (halves, keys, *columns)]
+        arrays = self._arrays.move([column[kept] for column in (halves, keys, *columns)])
         return _Level(arrays[0], arrays[1], Places(placed.segments, *arrays[2:]))
 
 

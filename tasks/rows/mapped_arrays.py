@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from tasks.rows.temporary_files import name_folder
 
 MAPPED_BYTES = 1 << 18
-"""Size of an array from which on it is moved to a file."""
+"""Size of arrays from which on they are moved to a file."""
+
+_ALIGNED = 16
+"""The position of an array in a file is a multiple of it, as processors read such arrays quickly."""
 
 
 class MappedArrays:
@@ -35,13 +38,17 @@ class MappedArrays:
         if size < MAPPED_BYTES:
             return [*parts]
         with name_folder(), TemporaryFile() as file:
+            starts = []
             for part in parts:
+                file.write(bytes(-file.tell() % _ALIGNED))
+                starts.append(file.tell())
                 file.write(np.ascontiguousarray(part).view(np.uint8).data)
             file.flush()
-            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_WRITE)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE)
         with self._lock:
             self.maps.add(mapped)
-        return np.split(np.frombuffer(mapped, parts[0].dtype), np.cumsum([*map(len, parts)])[:-1])
+        pairs = zip(parts, starts, strict=True)
+        return [np.frombuffer(mapped, part.dtype, len(part), start) if len(part) else part for part, start in pairs]
 
     def rest(self) -> None:
         """Give back the memory of what has been read; it is read again where it is needed."""

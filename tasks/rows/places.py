@@ -85,9 +85,9 @@ class Places:
     @staticmethod
     def move(parts: Sequence["Places"], arrays: MappedArrays) -> list["Places"]:
         """Return the same locations in mapped arrays, which take little memory."""
-        names = ("segment", "start", "count", "digests")
-        columns = [arrays.move([getattr(part, name) for part in parts]) for name in names]
-        return [Places(part.segments, *moved) for part, *moved in zip(parts, *columns, strict=True)]
+        columns = [array for part in parts for array in (part.segment, part.start, part.count, part.digests)]
+        moved = iter(arrays.move(columns))
+        return [Places(part.segments, next(moved), next(moved), next(moved), next(moved)) for part in parts]
 
     def looked_up(self) -> "Places":
         """Return the locations with the missing results marked as looked up.

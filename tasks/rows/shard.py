@@ -58,15 +58,17 @@ class Shard:
     @staticmethod
     def move(shards: Sequence["Shard"], arrays: MappedArrays) -> list["Shard"]:
         """Return the same shards with mapped arrays, which take little memory."""
-        digests = arrays.move([shard.digests for shard in shards])
-        positions = iter(arrays.move([positions for shard in shards for _, positions in shard.parts]))
-        parts = [tuple((number, next(positions)) for number, _ in shard.parts) for shard in shards]
-        places = {stage: Places.move([shard.places[stage] for shard in shards], arrays) for stage in shards[0].places}
+        owned = [array for shard in shards for array in (shard.digests, *(positions for _, positions in shard.parts))]
+        moved = iter(arrays.move(owned))
+        places = iter(Places.move([places for shard in shards for places in shard.places.values()], arrays))
         return [
             replace(
-                shard, digests=digests[n], parts=parts[n], places={stage: moved[n] for stage, moved in places.items()}
+                shard,
+                digests=next(moved),
+                parts=tuple((number, next(moved)) for number, _ in shard.parts),
+                places={stage: next(places) for stage in shard.places},
             )
-            for n, shard in enumerate(shards)
+            for shard in shards
         ]
 
     def __len__(self) -> int:

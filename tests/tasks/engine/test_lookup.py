@@ -54,7 +54,7 @@ def looked_up(pattern: Sequence[Sequence[tuple[bool, bool]]]) -> list[Shard]:
     return shards
 
 
-@pytest.mark.parametrize("shards_in_memory", [1, 256])
+@pytest.mark.parametrize("shards_in_memory", [1, 1024])
 @given(PATTERNS, st.integers(1, 4))
 def test_each_row_that_lacks_a_result_is_packed_once(
     shards_in_memory: int, pattern: list[list[tuple[bool, bool]]], limit: int

@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from metric_core.errors import StorageError
 from tasks.rows import mapped_arrays
@@ -27,6 +28,22 @@ def test_moved_arrays_are_equal(lengths: Sequence[int], monkeypatch: pytest.Monk
         assert [each.tobytes() for each in moved] == [part.tobytes() for part in parts]
         assert [each.dtype for each in moved] == [kind] * len(lengths)
     assert arrays.move([]) == []
+
+
+def test_arrays_of_all_types_are_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_arrays, "MAPPED_BYTES", 1)
+    arrays = MappedArrays()
+    parts: list[NDArray[Any]] = [
+        np.arange(3, dtype=np.int32),
+        np.zeros(0, np.int64),
+        np.arange(5),
+        np.zeros(2, DIGEST),
+        np.ones(1),
+    ]
+    moved = arrays.move(parts)
+    assert len(arrays.maps) == 1  # each is an open file, of which a process may have about a thousand
+    assert [(each.dtype, each.tobytes()) for each in moved] == [(part.dtype, part.tobytes()) for part in parts]
+    assert all(each.flags.aligned and each.flags.writeable for each in moved)
 
 
 def test_what_nobody_uses_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
